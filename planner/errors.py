@@ -1,0 +1,96 @@
+"""What can go wrong, and the exit code each leaf carries.
+
+    PlannerError
+    |-- BadInput            2   the question cannot be asked as it stands
+    |   |-- UnknownName     2   no such model, system, stack, key or option value
+    |   |-- BadFile         2   a file that cannot be read as what it should be
+    |   |-- BadSpec         2   a spec file that reads but does not say what it must
+    |   |-- BadUnit         2   a number without its unit, or with the wrong one
+    |   |-- BadLayout       2   a layout this model or system cannot have
+    |   `-- BadWorkload     2   lengths, loads or targets that mean nothing
+    `-- Infeasible          3   a valid question to which nothing fits
+
+Every message has three short parts: where (file, key, flag), what is wrong (value and limit), what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command line; part of its interface."""
+
+    DONE = 0
+    FAULT = 1
+    BAD_INPUT = 2
+    INFEASIBLE = 3
+
+
+class PlannerError(Exception):
+    """Base of everything this package raises on purpose."""
+
+    exit_code = ExitCode.BAD_INPUT
+
+    def __init__(self, where: str, what: str, do: str = "") -> None:
+        self.where, self.what, self.do = one_line(where), one_line(what), one_line(do)
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" + (f"; {self.do}" if self.do else "")
+
+
+class BadInput(PlannerError):
+    """The question cannot be asked as it stands."""
+
+
+class UnknownName(BadInput):
+    """No such model, system, stack, key or option value."""
+
+
+class BadFile(BadInput):
+    """A file that cannot be read as what it should be."""
+
+
+class BadSpec(BadInput):
+    """A spec file that reads but does not say what it must."""
+
+
+class BadUnit(BadInput):
+    """A number without its unit, or with the wrong one."""
+
+
+class BadLayout(BadInput):
+    """A layout this model or system cannot have."""
+
+
+class BadWorkload(BadInput):
+    """Lengths, loads or targets that mean nothing."""
+
+
+class Infeasible(PlannerError):
+    """A valid question to which nothing fits."""
+
+    exit_code = ExitCode.INFEASIBLE
+
+
+LONGEST_MESSAGE_PART = 400
+
+
+def one_line(text: object) -> str:
+    """Any text as one printable line: control characters shown escaped, white space folded, the middle of a long one cut."""
+    folded = " ".join(str(text).split())
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in folded)
+    half = LONGEST_MESSAGE_PART // 2
+    return printable if len(printable) <= LONGEST_MESSAGE_PART else f"{printable[:half]} ... {printable[-half:]}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """'did you mean X?' when something close exists, else the known names."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name.lower()[:80], names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]}?"
+    return "known: " + ", ".join(names) if names else "none is known"

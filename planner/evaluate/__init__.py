@@ -1,0 +1,1 @@
+"""The same formulas on floats, open grids and symbols."""

@@ -1,0 +1,191 @@
+"""From records to the plain quantities that formulas take.
+
+`leaves` lists every number of a deployment's specs with its unit, range and source under a dotted name; `setting` lays
+values (floats, arrays or symbols) of those names out as the nested namespace `on` that formulas read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from pydantic import BaseModel
+
+from planner.algebra import Q
+from planner.errors import BadSpec
+from planner.kinds.formats import value_bytes
+from planner.layout import Layout
+from planner.model.structure import Structure
+from planner.record import Figure
+from planner.specs.hardware import Chip, System
+from planner.specs.model import Model
+from planner.specs.stack import Stack
+from planner.specs.workload import Workload
+from planner.stages import heaviest, whole_model
+
+RESERVED = ("model", "chip", "system", "stack", "kernel", "link", "layout", "ask", "constant", "count", "residual", "draft")
+BASES = ("layer_time", "request_time", "prefill_factor")
+"""Stack figures that stand for an operator; their status says how well they are known."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One input number. with_group: leaves that are uncertain together."""
+
+    value: float
+    unit: str
+    low: float
+    high: float
+    status: str
+    source: str
+    with_group: str = ""
+
+    @property
+    def uncertain(self) -> bool:
+        """It has a range."""
+        return self.low != self.high
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a deployment is made of, looked up and checked."""
+
+    model: Model
+    system: System
+    chip: Chip
+    stack: Stack
+
+
+def plain(value: float, unit: str, source: str) -> Leaf:
+    """A leaf without a range."""
+    return Leaf(value, unit, value, value, "published", source)
+
+
+def leaf(figure: Figure) -> Leaf:
+    """A figure as a leaf."""
+    return Leaf(figure.value, figure.unit, figure.low, figure.high, figure.status, figure.source, figure.with_group)
+
+
+def of_record(record: BaseModel, source: str) -> tuple[dict[str, Leaf], dict[str, Any]]:
+    """(numbers, structural values) of a record's own fields: figures, counts, bytes of its formats; text, flags, null."""
+    numbers: dict[str, Leaf] = {}
+    raw: dict[str, Any] = {}
+    for name in type(record).model_fields:
+        value = getattr(record, name)
+        if isinstance(value, Figure):
+            numbers[name] = leaf(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            numbers[name] = plain(float(value), "1", source)
+        elif isinstance(value, str) and name.endswith("format"):
+            raw[name] = value
+            bytes_name = name.removesuffix("format") + "value_bytes"
+            numbers[bytes_name] = plain(value_bytes(value), "B", f"format {value}")
+        elif value is None or isinstance(value, (str, bool)):
+            raw[name] = value
+    return numbers, raw
+
+
+def spec_parts(case: Case, workload: Workload) -> dict[str, tuple[BaseModel, str]]:
+    """Every record whose numbers enter the formulas, by prefix."""
+    model, stack = case.model, case.stack
+    parts: dict[str, tuple[BaseModel, str]] = {
+        "model": (model, model.source),
+        "residual": (model.residual, model.source),
+        "chip": (case.chip, "chip spec"),
+        "system": (case.system, case.system.source),
+        "stack": (stack, "stack spec"),
+    }
+    for groups in (model.attention, model.feed_forward):
+        for name, group in groups.items():
+            if name in RESERVED:
+                raise BadSpec(f"model {model.name}", f"group name {name!r} is reserved", "choose another name")
+            parts[name] = (group, model.source)
+    for name in type(stack.kernels).model_fields:
+        parts[f"kernel.{name}"] = (getattr(stack.kernels, name), "stack spec")
+    for name in type(stack.links).model_fields:
+        parts[f"link.{name}"] = (getattr(stack.links, name), "stack spec")
+    if workload.draft_tokens and model.draft:
+        parts["draft"] = (model.draft, model.draft.source)
+    return parts
+
+
+def leaves(case: Case, workload: Workload) -> tuple[dict[str, Leaf], dict[str, Any]]:
+    """(numbers, structural values) of the specs, under dotted names."""
+    numbers: dict[str, Leaf] = {}
+    raw: dict[str, Any] = {}
+    for prefix, (record, source) in spec_parts(case, workload).items():
+        own_numbers, own_raw = of_record(record, source)
+        numbers.update({f"{prefix}.{name}": value for name, value in own_numbers.items()})
+        raw.update({f"{prefix}.{name}": value for name, value in own_raw.items()})
+    numbers["constant.multiply_add_flops"] = plain(2, "FLOP", "a multiply-add counts as two operations")
+    numbers["constant.logit_bytes"] = plain(4, "B", "logits are kept in FP32")
+    numbers["constant.million"] = plain(1e6, "1", "prices are per million tokens")
+    vision = sum(e.parameters * value_bytes(e.format) for e in case.model.extras.values() if e.loaded)
+    numbers["model.vision_bytes"] = plain(vision, "B", case.model.source)
+    for name, count in whole_model(case.model).items():
+        numbers[f"count.{name}"] = plain(count, "1", "layers of the model")
+    for name in BASES:
+        raw[f"basis.{name}"] = getattr(case.stack, name).status
+    return numbers, raw
+
+
+def asked(workload: Workload, stack: Stack, length: int | None = None) -> dict[str, Leaf]:
+    """The workload's numbers under `ask`. length: tokens a request may reach, ISL + OSL unless given."""
+    fraction = stack.memory_fraction if workload.memory_fraction is None else None
+    values: dict[str, tuple[float, str]] = {
+        "isl": (workload.isl, "1"),
+        "osl": (workload.osl, "1"),
+        "length": (length if length is not None else workload.isl + workload.osl, "1"),
+        "concurrency": (workload.concurrency, "1"),
+        "chunk": (workload.chunk or stack.chunk, "1"),
+        "prefix_hit": (workload.prefix_hit, "1"),
+        "routing_skew": (workload.routing_skew, "1"),
+        "draft_tokens": (workload.draft_tokens, "1"),
+        "accepted_length": (workload.accepted_length, "1"),
+        "kv_value_bytes": (value_bytes(workload.kv_format), "B"),
+        "state_value_bytes": (value_bytes(workload.state_format), "B"),
+    }
+    found = {f"ask.{name}": plain(float(value), unit, "workload") for name, (value, unit) in values.items()}
+    given = workload.memory_fraction
+    found["ask.memory_fraction"] = leaf(fraction) if fraction else plain(given or 0.0, "1", "workload")
+    return found
+
+
+def layout_values(model: Model, layout: Layout, replicas: int, lent: int, slots: int) -> dict[str, float]:
+    """One layout's numbers under `layout`, its heaviest stages padded to `slots` by repeating the first."""
+    names = ("tp", "dp", "ep", "etp", "pp", "dcp", "cp", "red", "chips")
+    values = {f"layout.{name}": float(getattr(layout, name)) for name in names}
+    values |= {"layout.replicas": float(replicas), "layout.lent": float(lent)}
+    stages = heaviest(model, layout.pp)
+    for slot in range(slots):
+        for group, count in stages[slot if slot < len(stages) else 0].items():
+            values[f"layout.stage{slot}.{group}"] = float(count)
+    return values
+
+
+def setting(shape: Structure, values: Mapping[str, Q], raw: Mapping[str, Any]) -> Any:
+    """The namespace formulas read: on.chip.memory, on.kernel.dense.floor, on.groups['kda'].heads, on.layout.stages[0]."""
+    tree: dict[str, Any] = {}
+    for name, value in [*raw.items(), *values.items()]:
+        *path, last = name.split(".")
+        place = tree
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = value
+    groups = {name: SimpleNamespace(**tree.pop(name)) for name in [n for n, _ in (*shape.attention, *shape.feed_forward)]}
+    counts = tree.pop("count")
+    layout = tree.pop("layout")
+    stages = [layout.pop(f"stage{i}") for i in range(shape.stages)]
+    on = SimpleNamespace(**{name: _namespace(part) for name, part in tree.items()})
+    on.groups, on.count = groups, counts
+    on.layout = SimpleNamespace(**layout, stages=stages)
+    on.crosses_domains = shape.crosses_domains
+    return on
+
+
+def _namespace(part: Any) -> Any:
+    if isinstance(part, dict):
+        return SimpleNamespace(**{name: _namespace(value) for name, value in part.items()})
+    return part

@@ -1,0 +1,1 @@
+"""One file per kind: its record, its formulas, its reference."""

@@ -1,0 +1,164 @@
+"""Kimi Delta Attention: a state of fixed size per sequence in place of a cache that grows.
+
+Shapes, one layer: H heads of d; q, k, v, output gate and output H d wide; a short convolution of c taps on q, k and v;
+a decay gate through rank r; a learning rate per head. State: H x d x d plus (c - 1) past values of q, k and v.
+Reference: Kimi Linear technical report (MoonshotAI/Kimi-Linear, tech_report.pdf), equations 13 and 14; kernel times:
+ai-dynamo/aiconfigurator at 095f58a5, systems/data/*/kda.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from planner.algebra import Q, ceil_div, several
+from planner.kinds.attention.kind import AttentionKind, AttentionRecord
+from planner.kinds.collectives.all_gather import all_gather
+from planner.kinds.dense_product import dense_product
+from planner.kinds.weights import Weight, shares
+from planner.quantities import Say
+from planner.record import Count
+from planner.roofline import operator
+
+CONVOLVED = 3  # q, k and v
+STREAMED = 5  # q, k, v, gate in, output out: the vectors a decode step moves beside the state
+
+
+class Kda(AttentionRecord):
+    """Sizes of a KDA layer. output_gate_rank: null for a full-rank output gate."""
+
+    kind: Literal["kda"]
+    heads: Count
+    head_dim: Count
+    conv_kernel: Count
+    decay_rank: Count
+    output_gate_rank: Count | None
+
+
+def weights(kda: Any, width: Q) -> list[Weight]:
+    """The weight groups of one layer.
+
+    q, k, v, o and a full-rank output gate: width x H d each; decay width x r, r x H d; learning rate width x H.
+    What ends in heads is split over TP; the first matrix of a low-rank gate ends in r and is copied.
+    """
+    inner = kda.heads * kda.head_dim
+    matrix, vector = kda.value_bytes, kda.vector_value_bytes
+    if kda.output_gate_rank is None:
+        gate = [Weight("output_gate", width * inner, matrix, "tp")]
+    else:
+        gate = [
+            Weight("output_gate_in", width * kda.output_gate_rank, matrix, "copied"),
+            Weight("output_gate_out", kda.output_gate_rank * inner, matrix, "tp"),
+        ]
+    return [
+        Weight("qkv", CONVOLVED * width * inner, matrix, "tp"),
+        Weight("output", inner * width, matrix, "tp"),
+        *gate,
+        Weight("decay_in", width * kda.decay_rank, matrix, "copied"),
+        Weight("decay_out", kda.decay_rank * inner, matrix, "tp"),
+        Weight("learning_rate", width * kda.heads, matrix, "tp"),
+        Weight("convolution", CONVOLVED * inner * kda.conv_kernel, vector, "tp", product=False),
+        Weight("decay_vectors", kda.heads + inner, vector, "tp", product=False),
+        Weight("norm", kda.head_dim, vector, "copied", product=False),
+    ]
+
+
+def state_bytes(kda: Any, on: Any) -> tuple[Q, Q]:
+    """(recurrent, convolution) state of one sequence, one layer, on one chip: H/TP d^2 and 3 (c - 1) H/TP d values."""
+    heads = kda.heads / on.layout.tp
+    matrix = heads * kda.head_dim * kda.head_dim * on.ask.state_value_bytes
+    taps = CONVOLVED * (kda.conv_kernel - 1) * heads * kda.head_dim * on.stack.activation_value_bytes
+    return matrix, taps
+
+
+def cache(kda: Any, on: Any) -> tuple[Q, Q]:
+    """Nothing grows; the state is constant. TP splits it; DP, EP, DCP and CP do not."""
+    return 0, sum(state_bytes(kda, on))
+
+
+def decode(say: Say, kda: Any, load: Any, on: Any) -> Q:
+    """One layer in a decode step.
+
+    t = product(P, n) + conv + floor (+)_2 [ b (2 S) + n H/TP 5 d a ] / (BW e_m)
+
+    b sequences whose state S is read and written once, n tokens (n > b when drafts are verified), a bytes per
+    activation. The core does 7 d^2 FLOP per token and head, far below any ridge.
+    Limits: up to about four full states may sit in a large last-level cache and run faster (seen on H100).
+    """
+    heads = kda.heads / on.layout.tp
+    matrix, taps = state_bytes(kda, on)
+    held = weights(kda, on.model.width)
+    product = dense_product(say, "project", "KDA projections", held, shares(on.layout.tp), load.tokens, on)
+    mixing = held_convolution(held, on)
+    conv = operator(
+        say, "conv", "short convolution", on.kernel.stream, load.sequences * 2 * taps + mixing
+    )  # fmt: skip
+    vectors = load.tokens * heads * STREAMED * kda.head_dim * on.stack.activation_value_bytes
+    core = operator(
+        say, "core", "recurrent state read, updated and written", on.kernel.recurrent_decode,
+        load.sequences * 2 * matrix + vectors, recurrence_flops(kda, on) * load.tokens / on.layout.tp,
+    )  # fmt: skip
+    return say("layer_s", product + conv + core, "one KDA layer, decode")
+
+
+def held_convolution(held: list[Weight], on: Any) -> Q:
+    """Bytes of the convolution weights on this chip."""
+    (conv,) = [w for w in held if w.name == "convolution"]
+    return conv.parameters * conv.value_bytes / on.layout.tp
+
+
+def recurrence_flops(kda: Any, on: Any) -> Q:
+    """7 d^2 FLOP per head and token: decay d^2, read 2 d^2, correction and write 2 d^2, output 2 d^2."""
+    per_head = (3 * on.constant.multiply_add_flops + on.constant.multiply_add_flops / 2) * kda.head_dim * kda.head_dim
+    return kda.heads * per_head
+
+
+def chunk_flops(kda: Any, on: Any) -> Q:
+    """Chunkwise form, per token, all heads: 6 d^2 + 3 C d + C^2 FLOP a head with chunks of C (equation 13)."""
+    d, chunk = kda.head_dim, on.kernel.recurrent_prefill.chunk
+    half = on.constant.multiply_add_flops / 2
+    return kda.heads * half * (6 * d * d + 3 * chunk * d + chunk * chunk)
+
+
+def prefill(say: Say, kda: Any, load: Any, on: Any) -> Q:
+    """One layer over one prefill pass.
+
+    t = product(P, n) + conv + floor + T_seq tau w + n H/TP v d a / (BW e_m),    w = ceil(s H/TP / CU)
+
+    T_seq the tokens of one sequence in this pass, tau the time of one dependent token step, s sequences, CU the chip's
+    compute units (one head each), v vectors streamed per token and head. The chain is why eight times fewer heads save
+    only about 30 %. With CP the chain is 1/CP as long and the ranks exchange one pair of d x d matrices per head.
+    """
+    heads = kda.heads / on.layout.tp
+    held = weights(kda, on.model.width)
+    kernel = on.kernel.recurrent_prefill
+    product = dense_product(say, "project", "KDA projections", held, shares(on.layout.tp), load.tokens, on)
+    vector = heads * kda.head_dim * on.stack.activation_value_bytes
+    conv = operator(
+        say, "conv", "short convolution", on.kernel.stream,
+        2 * CONVOLVED * load.tokens * vector + held_convolution(held, on),
+    )  # fmt: skip
+    waves = say("waves", ceil_div(load.sequences * heads, on.chip.compute_units), "rounds of heads on compute units")
+    core = operator(
+        say, "core", "chunkwise delta rule with its sequential scan", kernel,
+        load.tokens * vector * kernel.streamed_vectors, chunk_flops(kda, on) * load.tokens / on.layout.tp,
+        sequential=load.tokens / load.sequences * kernel.token_time * waves,
+    )  # fmt: skip
+    pair = 2 * heads * kda.head_dim * kda.head_dim * on.ask.state_value_bytes * load.sequences
+    relay = all_gather(say, "relay", "state passed between context ranks", pair * (on.layout.cp - 1), on.layout.cp, on)
+    return say("layer_s", product + conv + core + several(on.layout.cp) * relay, "one KDA layer, one pass")
+
+
+def working(kda: Any, on: Any) -> Q:
+    """q, k, v, gate, decay and output of one token: 6 H/TP d values."""
+    return 6 * kda.heads / on.layout.tp * kda.head_dim * on.stack.activation_value_bytes
+
+
+def core_flops(kda: Any, tokens: Q, on: Any) -> Q:
+    """Linear in the prompt."""
+    return chunk_flops(kda, on) * tokens
+
+
+KIND = AttentionKind(
+    record=Kda, reference="Kimi Linear technical report, eqs 13-14", weights=weights, cache=cache, decode=decode,
+    prefill=prefill, working=working, core_flops=core_flops, shared_cache=False,
+)  # fmt: skip

@@ -1,0 +1,25 @@
+"""One dense product of a layer: all its weight matrices, read once, times the tokens of the pass.
+
+    t = floor (+)_q [ bytes / (BW e_m) (+)_p 2 P n / (F e_c) ]
+
+P is what this chip holds of the matrices, n the tokens of the pass. Activations are left out: at the widths in
+question they are under 2 % of the weights for a decode batch, and the arithmetic hides them in prefill.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.algebra import Q
+from planner.kinds.weights import Shares, Weight, product_size
+from planner.quantities import Say
+from planner.roofline import operator
+
+
+def dense_product(
+    say: Say, name: str, sentence: str, weights: list[Weight], share: Shares, tokens: Q, on: Any
+) -> Q:
+    """Time of the products of `tokens` rows with `weights`, sharded by `share`."""
+    held, moved = product_size(weights, share)
+    flops = on.constant.multiply_add_flops * held * tokens
+    return operator(say, name, sentence, on.kernel.dense, moved, flops)

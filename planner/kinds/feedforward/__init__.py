@@ -1,0 +1,13 @@
+"""Feed-forward kinds, one file each. To add one: a file here and its name in this list and in the union."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from planner.kinds.feedforward import dense, moe
+from planner.kinds.feedforward.dense import Dense
+from planner.kinds.feedforward.kind import FeedForwardKind
+from planner.kinds.feedforward.moe import Moe
+
+FEED_FORWARD: dict[str, FeedForwardKind] = {"dense": dense.KIND, "moe": moe.KIND}
+FeedForward = Annotated[Dense | Moe, Field(discriminator="kind")]

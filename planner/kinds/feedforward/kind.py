@@ -1,0 +1,41 @@
+"""What every feed-forward kind provides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from planner.algebra import Q
+from planner.kinds.formats import FormatName
+from planner.kinds.weights import Shares, Weight
+from planner.quantities import Say
+from planner.record import Record
+
+
+class FeedForwardRecord(Record):
+    """Fields every feed-forward kind has."""
+
+    layers: str = Field(min_length=1)
+    format: FormatName = Field(description="format of the matrices")
+    vector_format: FormatName = Field(description="format of norms and biases")
+
+
+@dataclass(frozen=True)
+class FeedForwardKind:
+    """The declaration that ends a kind's file.
+
+    weights(kind, width)         the layer's weight groups
+    share(kind, on)              what one chip holds of each sharding
+    layer(say, kind, load, on)   time of one layer over a pass, decode or prefill
+    working(kind, load, on)      activation bytes on one chip while the layer runs a pass
+    """
+
+    record: type[FeedForwardRecord]
+    reference: str
+    weights: Callable[[Any, Q], list[Weight]]
+    share: Callable[[Any, Any], Shares]
+    layer: Callable[[Say, Any, Any, Any], Q]
+    working: Callable[[Any, Any, Any], Q]

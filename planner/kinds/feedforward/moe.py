@@ -1,0 +1,160 @@
+"""Mixture of experts: routed experts at the model's width or in a latent of fewer dims, beside shared experts.
+
+Shapes, one layer: E experts of three matrices latent x inner, k per token; a router width x E with its bias; down and up
+projections width x latent and a norm where there is a latent; shared experts of a fused width, at full width.
+Sharding: routed experts over EP x ETP, shared experts over attention TP, router and latent projections copied.
+Reference: routed experts and shared experts: DeepSeekMoE, arXiv:2401.06066; latent experts: Kimi K3 config.json and
+technical report, arXiv:2607.24653.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from planner.algebra import Q, ceil_div, maximum, minimum, several
+from planner.kinds.collectives.all_reduce import all_reduce
+from planner.kinds.collectives.all_to_all import all_to_all, copies
+from planner.kinds.dense_product import dense_product
+from planner.kinds.feedforward.kind import FeedForwardKind, FeedForwardRecord
+from planner.kinds.feedforward.routing import routing
+from planner.kinds.formats import FormatName
+from planner.kinds.weights import Shares, Weight, shares
+from planner.quantities import Say
+from planner.record import Count
+from planner.roofline import fixed, operator
+
+MATRICES = 3  # gate, up, down
+
+
+class Moe(FeedForwardRecord):
+    """Sizes of an MoE layer. latent: null where experts work at the model's width; shared_inner: fused, null for none."""
+
+    kind: Literal["moe"]
+    experts: Count
+    top_k: Count
+    inner: Count
+    latent: Count | None
+    shared_inner: Count | None
+    router_bias: bool
+    routed_format: FormatName
+
+
+def expert_width(moe: Any, width: Q) -> Q:
+    """The width experts read and write."""
+    return width if moe.latent is None else moe.latent
+
+
+def weights(moe: Any, width: Q) -> list[Weight]:
+    """The weight groups of one layer."""
+    matrix, vector, wide = moe.value_bytes, moe.vector_value_bytes, expert_width(moe, width)
+    groups = [
+        Weight("routed", moe.experts * MATRICES * wide * moe.inner, moe.routed_value_bytes, "ep", product=False,
+               active=moe.top_k / moe.experts),
+        Weight("router", width * moe.experts, matrix, "copied"),
+    ]  # fmt: skip
+    if moe.router_bias:
+        groups.append(Weight("router_bias", moe.experts, vector, "copied", product=False))
+    if moe.shared_inner is not None:
+        groups.append(Weight("shared", MATRICES * width * moe.shared_inner, matrix, "tp"))
+    if moe.latent is not None:
+        groups += [
+            Weight("latent_down", width * moe.latent, matrix, "copied"),
+            Weight("latent_up", moe.latent * width, matrix, "copied"),
+            Weight("latent_norm", moe.latent, matrix, "copied", product=False),
+        ]
+    return groups
+
+
+def padded_inner(moe: Any, on: Any) -> Q:
+    """Inner width one expert-TP rank holds: ceil(inner / ETP / m) m, m the kernel's multiple."""
+    multiple = on.kernel.experts.width_multiple
+    return ceil_div(moe.inner / on.layout.etp, multiple) * multiple
+
+
+def share(moe: Any, on: Any) -> Shares:
+    """Routed experts: (E + RED)/EP slots of E, each padded_inner of inner wide."""
+    slots = (moe.experts + on.layout.red) / on.layout.ep
+    return {**shares(on.layout.tp), "ep": slots / moe.experts * padded_inner(moe, on) / moe.inner}
+
+
+def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
+    """One MoE layer over a pass.
+
+    attention DP groups g > 1: tokens are split over TP before dispatch, so
+        t = shared(n) + latent and router(n / TP) + dispatch + experts + combine + all-reduce(n width)
+    g = 1: every rank already holds every token, so experts run in place and one sum follows,
+        t = shared(n) + latent and router(n) + experts + all-reduce(n latent) + all-reduce(n width)
+
+    The copied projections are read whole whatever TP is. Communication hidden behind computation is the stack's
+    `overlap`: that fraction of the smaller of (dispatch + combine, experts + shared) is taken off.
+    Without a latent the experts' sum needs no exchange of its own: it joins the layer output's.
+    """
+    held, held_share = weights(moe, on.model.width), share(moe, on)
+    apart = several(on.layout.dp * on.layout.cp)
+    ways = 1 + apart * (load.tokens / load.entering - 1)
+    activation, wide = on.stack.activation_value_bytes, expert_width(moe, on.model.width)
+    shared = dense_product(
+        say, "shared", "shared experts", [w for w in held if w.sharding == "tp"], held_share, load.tokens, on
+    )
+    copied = dense_product(
+        say, "latent", "router and latent projections, copied on every rank",
+        [w for w in held if w.sharding == "copied"], held_share, load.tokens / ways, on,
+    )  # fmt: skip
+    routed = experts(say, moe, load, on)
+    travelling = say("travelling", apart * load.entering * copies(moe.top_k, on), "copies sent by this chip's tokens")
+    dispatch = all_to_all(
+        say, "dispatch", "tokens to their experts", travelling, wide * on.stack.dispatch_value_bytes, apart, on
+    )
+    combine = all_to_all(
+        say, "combine", "expert outputs back", travelling, wide * on.stack.combine_value_bytes, apart, on
+    )
+    reduce = all_reduce(
+        say, "reduce", "layer output over the ranks that hold the same tokens",
+        load.tokens * on.model.width * activation, on.layout.tp * load.replicated, on,
+    )  # fmt: skip
+    time = shared + copied + routed + dispatch + combine + reduce
+    if moe.latent is not None:
+        time = time + all_reduce(
+            say, "latent_reduce", "latent expert outputs where every rank holds every token",
+            load.tokens * wide * activation, on.layout.ep * on.layout.etp, on, when=1 - apart,
+        )  # fmt: skip
+    hidden = on.stack.overlap * minimum(dispatch + combine, routed + shared)
+    time = time + fixed(say, "overlap", "communication hidden behind computation", -hidden, "assumed")
+    return say("layer_s", time, "one MoE layer")
+
+
+def experts(say: Say, moe: Any, load: Any, on: Any) -> Q:
+    """Routed experts on the slowest rank.
+
+    t = floor (+)_q { [D w + A a] / (BW e_m) (+)_p 6 wide inner A / (ETP F e_c) } + x (k N - A)
+
+    D distinct experts of w bytes (padded share of three matrices), A assignments of a activation bytes, x the time an
+    exchange kernel spends on each row of the domain that is not its own. The kernel's form adds stream and arithmetic.
+    Limits: a kernel's tile padding and selection are not modelled; published times are not monotonic in tokens.
+    """
+    kernel, ranks = on.kernel.experts, on.layout.etp
+    wide = expert_width(moe, on.model.width)
+    assigned, active = routing(say, moe, load.domain_tokens, on)
+    expert = MATRICES * wide * padded_inner(moe, on) * moe.routed_value_bytes
+    row = wide * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
+    inner = moe.inner / ranks * (on.stack.activation_value_bytes + on.stack.dispatch_value_bytes)
+    flops = on.constant.multiply_add_flops * MATRICES * wide * moe.inner / ranks * assigned
+    others = load.domain_tokens * moe.top_k - assigned
+    return operator(
+        say, "experts", "routed experts on the slowest rank", kernel, active * expert + assigned * (row + inner), flops,
+        extra=kernel.row_time * maximum(others, 0),
+    )  # fmt: skip
+
+
+def working(moe: Any, load: Any, on: Any) -> Q:
+    """Rows of the mean rank: N k i / EP x (input, gate and up, output)."""
+    rows = load.domain_tokens * moe.top_k / on.layout.ep * on.ask.routing_skew
+    wide = expert_width(moe, on.model.width)
+    row = wide * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
+    return rows * (row + 2 * moe.inner / on.layout.etp * on.stack.activation_value_bytes)
+
+
+KIND = FeedForwardKind(
+    record=Moe, reference="arXiv:2401.06066; arXiv:2607.24653 (latent experts)", weights=weights, share=share,
+    layer=layer, working=working,
+)  # fmt: skip

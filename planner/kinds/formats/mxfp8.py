@@ -1,0 +1,7 @@
+"""MXFP8: 8-bit values in blocks of 32 with one 8-bit power-of-two scale: 8.25 bits a value."""
+
+from planner.kinds.formats.format import Format
+
+FORMAT = Format(
+    "mxfp8", value_bits=8, scale_bits=8, group=32, reference="OCP Microscaling Formats (MX) v1.0, 2023, table 1"
+)

@@ -1,0 +1,67 @@
+"""Weight groups: every matrix of a layer says once how it is sharded; memory and bytes read use the same words.
+
+    tp      split over the attention tensor-parallel ranks          held = parameters / TP
+    ep      split over expert-parallel ranks and expert TP          held = said by the kind (padding, redundant experts)
+    copied  whole on every rank                                     held = parameters
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from planner.algebra import Q
+
+Sharding = Literal["tp", "ep", "copied"]
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One weight group of one layer: its parameters before sharding and the bytes of one value.
+
+    product: it enters the layer's dense product, so that it is read whole, with 2 FLOP per parameter and token.
+    active: the share of it that one token uses (1, or top-k over experts).
+    """
+
+    name: str
+    parameters: Q
+    value_bytes: Q
+    sharding: Sharding
+    product: bool = True
+    active: Q = 1
+
+
+Shares = dict[str, Q]
+"""What one chip holds of each sharding: {'tp': 1 / TP, 'copied': 1, 'ep': ...}."""
+
+
+def shares(layout_tp: Q) -> Shares:
+    """The shares of what is not an expert."""
+    return {"tp": 1 / layout_tp, "copied": 1}
+
+
+def parameters(weights: Iterable[Weight]) -> Q:
+    """Parameters of a layer, all ranks, one copy."""
+    return sum(w.parameters for w in weights)
+
+
+def active_parameters(weights: Iterable[Weight]) -> Q:
+    """Parameters one token uses."""
+    return sum(w.parameters * w.active for w in weights)
+
+
+def stored_bytes(weights: Iterable[Weight]) -> Q:
+    """Bytes of a layer as shipped, one copy."""
+    return sum(w.parameters * w.value_bytes for w in weights)
+
+
+def held_bytes(weights: Iterable[Weight], share: Shares) -> Q:
+    """Bytes of a layer on one chip."""
+    return sum(w.parameters * share[w.sharding] * w.value_bytes for w in weights)
+
+
+def product_size(weights: Iterable[Weight], share: Shares) -> tuple[Q, Q]:
+    """(parameters, bytes) on one chip of the weights in the layer's dense product."""
+    held = [(w.parameters * share[w.sharding], w.value_bytes) for w in weights if w.product]
+    return sum(p for p, _ in held), sum(p * b for p, b in held)

@@ -1,0 +1,93 @@
+"""Cost of a pass by layer group, and how groups add up over stages.
+
+    all stages   sum over groups of count x cost
+    slowest      max over the distinct heaviest stages of the same sum with that stage's counts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planner.algebra import Q, maximum
+from planner.kinds.collectives import all_reduce, point_to_point
+from planner.kinds.dense_product import dense_product
+from planner.kinds.weights import shares
+from planner.model import tables
+from planner.model.structure import Structure
+from planner.quantities import Say
+from planner.roofline import fixed, operator
+from planner.stages import FIRST, LAST, LAYER
+
+Costs = dict[str, Q]
+
+
+def by_group(say: Say, shape: Structure, load: Any, on: Any, attention: Callable[..., Any]) -> Costs:
+    """Time of one layer of every group over one pass; `attention(kind)` picks the decode or prefill formula."""
+    costs: Costs = {}
+    for name, kind in shape.attention:
+        inner = say.scope(name, kind.reference, group=name)
+        costs[name] = attention(kind)(inner, on.groups[name], load, on)
+    for name, feed in shape.feed_forward:
+        inner = say.scope(name, feed.reference, group=name)
+        costs[name] = feed.layer(inner, on.groups[name], load, on)
+    costs[LAYER] = every_layer(say.scope(LAYER, group=LAYER), shape, load, on)
+    costs[FIRST] = first(say.scope(FIRST, group=FIRST), load, on)
+    costs[LAST] = last(say.scope(LAST, group=LAST), shape, load, on)
+    return costs
+
+
+def every_layer(say: Say, shape: Structure, load: Any, on: Any) -> Q:
+    """What every layer pays: attention output over TP, residual mixing, fixed time.
+
+    t = all-reduce(n width) + n values / layers / (BW e_m) + o
+    """
+    size = load.tokens * on.model.width * on.stack.activation_value_bytes
+    time = all_reduce(say, "reduce", "attention output over TP", size, on.layout.tp, on)
+    values = shape.residual.mixing_values(on.residual, on.model.width)
+    if not (isinstance(values, int) and values == 0):
+        moved = load.tokens * values * on.stack.activation_value_bytes / on.model.layers
+        mixing = "mixing of residual sources, replicated on every TP rank"
+        time = time + operator(say, "residual", mixing, on.kernel.stream, moved)
+    overhead = "launches, gaps and small kernels, beyond the modelled floors"
+    return say("layer_s", time + fixed(say, "fixed", overhead, on.stack.layer_time, on.basis.layer_time), "every layer")
+
+
+def first(say: Say, load: Any, on: Any) -> Q:
+    """Embedding rows of the pass, read and written: 2 n width a."""
+    moved = 2 * load.tokens * on.model.width * on.stack.activation_value_bytes
+    return operator(say, "lookup", "embedding rows", on.kernel.stream, moved)
+
+
+def last(say: Say, shape: Structure, load: Any, on: Any) -> Q:
+    """Output head over the rows that need logits; with speculation one pass of the draft and its layers' fixed time."""
+    share = shares(on.layout.tp)
+    time = dense_product(say, "logits", "output head", tables.head(on), share, load.sampled, on)
+    if shape.speculates and load.drafts:
+        time = time + dense_product(say, "draft", "draft model, one pass", tables.draft(on), share, load.sampled, on)
+        overhead = "fixed time of the draft's layers"
+        time = time + fixed(
+            say, "draft_fixed", overhead, on.draft.layers * on.stack.layer_time, on.basis.layer_time
+        )  # fmt: skip
+    return time
+
+
+def hop(say: Say, shape: Structure, load: Any, on: Any) -> Q:
+    """Hand-over between stages: n width live residual sources / TP values."""
+    sources = shape.residual.live_sources(on.residual)
+    size = load.tokens * on.model.width * sources * on.stack.activation_value_bytes / on.layout.tp
+    return point_to_point(say, "hop", "hidden states to the next pipeline stage", size, on)
+
+
+def over_layers(costs: Costs, counts: dict[str, Q]) -> Q:
+    """Sum over groups of count x cost."""
+    return sum(counts[name] * cost for name, cost in costs.items())
+
+
+def pass_time(say: Say, shape: Structure, costs: Costs, hand_over: Q, on: Any) -> tuple[Q, Q]:
+    """(all stages with their hops, slowest stage with its hop)."""
+    whole = say("all_stages_s", over_layers(costs, on.count) + on.layout.pp * hand_over, "one pass, every stage in turn")
+    stages = [
+        say(f"stage{i}_s", over_layers(costs, on.layout.stages[i]), f"heaviest stage {i}") for i in range(shape.stages)
+    ]
+    return whole, say("slowest_stage_s", maximum(*stages) + hand_over, "slowest stage with its hop")

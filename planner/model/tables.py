@@ -1,0 +1,41 @@
+"""Weights outside the layer kinds: embedding, output head, vision tower, draft model.
+
+Embedding and head are vocabulary x width, split over attention TP. The vision tower is copied on every chip of the first
+stage, and only where it is loaded. A draft is split over attention TP on the last stage.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.algebra import Q, several
+from planner.kinds.weights import Weight
+from planner.model.structure import Structure
+
+
+def embedding(on: Any) -> list[Weight]:
+    """The input table."""
+    return [Weight("embedding", on.model.vocabulary * on.model.width, on.model.table_value_bytes, "tp", product=False)]
+
+
+def head(on: Any) -> list[Weight]:
+    """The output table."""
+    return [Weight("head", on.model.vocabulary * on.model.width, on.model.table_value_bytes, "tp")]
+
+
+def draft(on: Any) -> list[Weight]:
+    """The draft model, read whole once per verify step."""
+    return [Weight("draft", on.draft.parameters, on.draft.value_bytes, "tp")]
+
+
+def first_stage(shape: Structure, on: Any) -> Q:
+    """Bytes one chip of the first stage holds beside its layers; a tied table is held once where there is one stage."""
+    table = sum(w.parameters * w.value_bytes for w in embedding(on)) / on.layout.tp
+    held = table * several(on.layout.pp) if shape.tied else table
+    return held + on.model.vision_bytes if shape.vision else held
+
+
+def last_stage(shape: Structure, on: Any) -> Q:
+    """Bytes one chip of the last stage holds beside its layers."""
+    held = [*head(on), *draft(on)] if shape.speculates else head(on)
+    return sum(w.parameters * w.value_bytes for w in held) / on.layout.tp

@@ -1,0 +1,125 @@
+"""The sympy nodes behind planner.algebra: nothing here is evaluated or rearranged by sympy.
+
+Each node says how it is written for people (LaTeX, unicode) and in numpy, and evaluates exactly on plain numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import sympy
+
+
+class Node(sympy.Function):
+    """A function that stays as it is built; `doit()` or numbers alone evaluate it."""
+
+    numpy_call = ""
+    latex_form = ""
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        text = self.latex_form.format(*(printer._print(a) for a in self.args))
+        return f"{{{text}}}^{{{exp}}}" if exp is not None else text
+
+    def number(self, *values: float) -> float:
+        """The node's value on floats."""
+        raise NotImplementedError
+
+    def _eval_evalf(self, prec: int) -> Any:
+        numbers = [a.evalf(prec) for a in self.args]
+        if all(n.is_Float or n.is_Integer for n in numbers):
+            return sympy.Float(self.number(*map(float, numbers)), prec=prec)
+        return self.func(*numbers)
+
+
+class CeilDiv(Node):
+    """ceil(a / b), kept as a quotient so that exact divisions stay exact."""
+
+    nargs = 2
+    numpy_call = "ceil({0}/{1})"
+    latex_form = r"\left\lceil {0} / {1} \right\rceil"
+
+    def number(self, *v: float) -> float:
+        return float(math.ceil(v[0] / v[1]))
+
+
+class Whole(Node):
+    """floor(a)."""
+
+    nargs = 1
+    numpy_call = "floor({0})"
+    latex_form = r"\left\lfloor {0} \right\rfloor"
+
+    def number(self, *v: float) -> float:
+        return float(math.floor(v[0]))
+
+
+class Log2Ceil(Node):
+    """ceil(log2 a), exact at powers of two."""
+
+    nargs = 1
+    numpy_call = "ceil(log2({0}))"
+    latex_form = r"\left\lceil \log_2 {0} \right\rceil"
+
+    def number(self, *v: float) -> float:
+        return float(math.ceil(math.log2(v[0])))
+
+
+class Soft15(Node):
+    """(x^1.5 + y^1.5)^(2/3)."""
+
+    nargs = 2
+    numpy_call = "soft15({0}, {1})"
+    latex_form = r"\left( {0}^{{3/2}} + {1}^{{3/2}} \right)^{{2/3}}"
+
+    def number(self, *v: float) -> float:
+        return float(math.cbrt(v[0] ** 1.5 + v[1] ** 1.5) ** 2)
+
+
+class Soft2(Node):
+    """sqrt(x^2 + y^2)."""
+
+    nargs = 2
+    numpy_call = "soft2({0}, {1})"
+    latex_form = r"\sqrt{{ {0}^2 + {1}^2 }}"
+
+    def number(self, *v: float) -> float:
+        return math.hypot(v[0], v[1])
+
+
+class Most(Node):
+    """max, built unevaluated."""
+
+    numpy_call = "maximum({0}, {1})"
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        return r"\max\left(" + ", ".join(printer._print(a) for a in self.args) + r"\right)"
+
+    def number(self, *v: float) -> float:
+        return max(v)
+
+
+class Least(Node):
+    """min, built unevaluated."""
+
+    numpy_call = "minimum({0}, {1})"
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        return r"\min\left(" + ", ".join(printer._print(a) for a in self.args) + r"\right)"
+
+    def number(self, *v: float) -> float:
+        return min(v)
+
+
+NODES: dict[str, Any] = {
+    "maximum": Most,
+    "minimum": Least,
+    "ceil_div": CeilDiv,
+    "whole": Whole,
+    "log2_ceil": Log2Ceil,
+    "soft15": Soft15,
+    "soft2": Soft2,
+    "root": sympy.sqrt,
+    "log": sympy.log,
+    "exp": sympy.exp,
+}

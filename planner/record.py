@@ -1,0 +1,113 @@
+"""Records: frozen pydantic models whose every number knows its unit, source and status.
+
+A `Figure` is one number of a spec. An undisclosed one is an estimate and must carry a low and a high, so that every
+answer that depends on it can carry a range.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from planner.errors import BadUnit
+from planner.units import EXAMPLES, parse
+
+Status = Literal["published", "secondary", "derived", "measured", "fitted", "analogy", "estimated", "assumed"]
+RANGED = ("estimated", "assumed", "analogy")
+
+
+class Record(BaseModel):
+    """A frozen record: unknown keys are refused, text is not turned into numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Figure(Record):
+    """One number with its unit, its range, where it comes from and how well it is known.
+
+    low and high bound an estimate; a published figure has low = value = high.
+    `with_group` names figures that are uncertain together: one draw moves all of a group.
+    """
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    status: Status
+    source: str = Field(min_length=1)
+    note: str = ""
+    with_group: str = ""
+
+    @model_validator(mode="after")
+    def ordered(self) -> Figure:
+        """low <= value <= high, and an estimate has room between them."""
+        if not self.low <= self.value <= self.high:
+            raise ValueError(f"low {self.low:g} <= value {self.value:g} <= high {self.high:g} does not hold")
+        if self.status in RANGED and self.low == self.high:
+            raise ValueError(f"a figure with status {self.status} needs a low and a high that differ")
+        return self
+
+
+def in_unit(unit: str) -> Any:
+    """A validator that turns a written figure (with unit strings) into SI, or leaves a Figure alone."""
+
+    def read(raw: object) -> object:
+        if isinstance(raw, Figure):
+            return raw
+        if not isinstance(raw, dict):
+            raise ValueError(f"{raw!r} must be a mapping with value, status and source; {example(unit)}")
+        given = dict(raw)
+        given.setdefault("low", given.get("value"))
+        given.setdefault("high", given.get("value"))
+        try:
+            for key in ("value", "low", "high"):
+                given[key] = number(given[key]) if unit == "1" else parse(given[key], unit, key)
+        except BadUnit as error:
+            raise ValueError(str(error)) from None
+        return {**given, "unit": unit}
+
+    return read
+
+
+def example(unit: str) -> str:
+    """How a value of this unit is written."""
+    return "write a plain number" if unit == "1" else f"write the value like '{EXAMPLES[unit]}'"
+
+
+def number(raw: object) -> object:
+    """A plain number as float; anything else is left for the record to refuse."""
+    return float(raw) if isinstance(raw, int) and not isinstance(raw, bool) else raw
+
+
+def written(unit: str) -> dict[str, Any]:
+    """JSON Schema of a figure as it is written in YAML."""
+    one: dict[str, Any] = {"type": "number"}
+    if unit != "1":
+        one = {"type": "string", "pattern": r"^\s*[+-]?[0-9.]+([eE][+-]?[0-9]+)?\s*\S+\s*$", "examples": [EXAMPLES[unit]]}
+    return {
+        "type": "object",
+        "description": f"a figure in {unit}" if unit != "1" else "a pure number",
+        "properties": {
+            "value": one,
+            "low": one,
+            "high": one,
+            "status": {"enum": list(Status.__args__)},  # type: ignore[attr-defined]
+            "source": {"type": "string", "minLength": 1},
+            "note": {"type": "string"},
+            "with_group": {"type": "string"},
+        },
+        "required": ["value", "status", "source"],
+        "additionalProperties": False,
+    }
+
+
+Seconds = Annotated[Figure, BeforeValidator(in_unit("s")), WithJsonSchema(written("s"))]
+Bytes = Annotated[Figure, BeforeValidator(in_unit("B")), WithJsonSchema(written("B"))]
+BytesPerSecond = Annotated[Figure, BeforeValidator(in_unit("B/s")), WithJsonSchema(written("B/s"))]
+FlopsPerSecond = Annotated[Figure, BeforeValidator(in_unit("FLOP/s")), WithJsonSchema(written("FLOP/s"))]
+Watts = Annotated[Figure, BeforeValidator(in_unit("W")), WithJsonSchema(written("W"))]
+UsdPerSecond = Annotated[Figure, BeforeValidator(in_unit("USD/s")), WithJsonSchema(written("USD/s"))]
+Number = Annotated[Figure, BeforeValidator(in_unit("1")), WithJsonSchema(written("1"))]
+Fraction = Number
+Count = Annotated[int, Field(ge=1, le=10**12)]

@@ -1,0 +1,1 @@
+"""Records composed from kinds, and the library that finds and reads them."""

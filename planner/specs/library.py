@@ -1,0 +1,182 @@
+"""Find, read and validate spec files: a name in a spec folder, or a path to a YAML in the same form.
+
+Folders, first found wins: the checkout beside the package, the copy inside an installed package, the user's own folder
+(platformdirs: `planner/hardware_specs/...`, `planner/model_specs`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from planner.errors import BadFile, BadSpec, UnknownName, nearest
+from planner.record import Record
+from planner.specs.hardware import Chip, System
+from planner.specs.model import Model
+from planner.specs.stack import Stack
+
+LARGEST_SPEC = 1_000_000  # bytes; the largest shipped is about 20 kB
+DEEPEST_SPEC = 40  # levels of nesting; the deepest shipped is 5
+FOLDERS = {
+    "model": "model_specs",
+    "chip": "hardware_specs/chips",
+    "system": "hardware_specs/systems",
+    "stack": "hardware_specs/stacks",
+}
+R = TypeVar("R", bound=Record)
+
+
+def folders(kind: str) -> list[Path]:
+    """Where specs of a kind are looked for, in order."""
+    from platformdirs import user_config_path
+
+    package = Path(__file__).resolve().parents[1]
+    below = FOLDERS[kind]
+    places = [package.parent / below, package / below, user_config_path("planner") / below]
+    return [place for place in places if place.is_dir()]
+
+
+def names(kind: str) -> list[str]:
+    """The names of a kind, sorted."""
+    return sorted({path.stem for place in folders(kind) for path in place.glob("*.yaml")})
+
+
+def find(kind: str, name: str) -> Path:
+    """The file of a name or path. Raises UnknownName, BadFile."""
+    if not name or len(name) > 1000 or "\0" in name:
+        raise UnknownName(kind, f"{name[:40]!r} is not a name", f"see `planner specs list`; {nearest('', names(kind))}")
+    if "/" in name or "\\" in name or name.endswith((".yaml", ".yml", ".json")):
+        return existing(Path(name))
+    for place in folders(kind):
+        if (place / f"{name}.yaml").is_file():
+            return place / f"{name}.yaml"
+    raise UnknownName(kind, f"unknown {kind} {name!r}", nearest(name, names(kind)))
+
+
+def existing(path: Path) -> Path:
+    """The path if a file of sensible size is there. Raises BadFile."""
+    if path.is_dir():
+        raise BadFile(str(path), "is a directory", "name a YAML file in it")
+    if not path.exists():
+        raise BadFile(str(path), "no such file", "give a name from `planner specs list` or the path of a YAML file")
+    if not path.is_file():
+        raise BadFile(str(path), "is not a regular file", "name a YAML file")
+    if path.stat().st_size > LARGEST_SPEC:
+        raise BadFile(str(path), f"is {path.stat().st_size:,} bytes, over the {LARGEST_SPEC:,} of a spec", "name a spec file")
+    return path
+
+
+class StrictLoader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
+    """YAML without duplicate keys: the second would silently win."""
+
+
+def _mapping(loader: Any, node: Any) -> dict[Any, Any]:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str):
+            raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is not text", key_node.start_mark)
+        if key in seen:
+            raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
+        seen.add(key)
+    loader.flatten_mapping(node)
+    return {loader.construct_object(k, deep=True): loader.construct_object(v, deep=True) for k, v in node.value}
+
+
+StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file. Raises BadFile with the line where reading stopped."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise BadFile(str(path), "is not UTF-8 text", "name a YAML spec file") from None
+    except OSError as error:
+        raise BadFile(str(path), error.strerror or "cannot be read", "check the path and its permissions") from None
+    try:
+        refuse_deep(text, path)
+        data = yaml.load(text, Loader=StrictLoader)  # noqa: S506 - a subclass of the safe loader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise BadFile(str(path), f"bad YAML{line}: {getattr(error, 'problem', None) or error}", "mend the file") from None
+    except (RecursionError, ValueError) as error:
+        raise BadFile(str(path), f"cannot be read as YAML: {error}", "mend the file") from None
+    if not isinstance(data, dict):
+        raise BadFile(str(path), f"holds {type(data).__name__}, not a mapping of keys", "see a shipped spec for the form")
+    return data
+
+
+def refuse_deep(text: str, path: Path) -> None:
+    """Nesting is counted on events, before any object is built; aliases are refused, since they can multiply."""
+    depth = 0
+    for event in yaml.parse(text, Loader=StrictLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise BadFile(str(path), f"uses a YAML alias in line {event.start_mark.line + 1}", "write the value out")
+        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+            depth += 1
+            if depth > DEEPEST_SPEC:
+                raise BadFile(str(path), f"is nested deeper than {DEEPEST_SPEC} levels", "see a shipped spec for the form")
+        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+            depth -= 1
+
+
+def read(record: type[R], path: Path) -> R:
+    """The record in a YAML file. Raises BadFile, BadSpec."""
+    data = read_yaml(path)
+    try:
+        return record.model_validate(data)
+    except ValidationError as error:
+        raise BadSpec(str(path), *describe(error, record)) from None
+
+
+def describe(error: ValidationError, record: type[Record]) -> tuple[str, str]:
+    """(what, do) of the first thing wrong, misspelt keys before missing ones."""
+    problems = error.errors(include_url=False)
+    first = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
+    key = ".".join(str(part) for part in first["loc"]) or "the file"
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    if first["type"] == "extra_forbidden":
+        missing = [str(p["loc"][-1]) for p in problems if p["type"] == "missing" and p["loc"][:-1] == first["loc"][:-1]]
+        known = missing or (list(record.model_fields) if len(first["loc"]) == 1 else [])
+        return f"unknown key {key}{more}", nearest(str(first["loc"][-1]), known) if known else "remove it"
+    if first["type"] == "missing":
+        return f"key {key} is missing{more}", "add it; see a shipped spec for the form"
+    reason = first["msg"].removeprefix("Value error, ")
+    return f"{key}: {reason}{more}", "mend the value"
+
+
+@cache
+def _read(record: type[R], path: Path, changed_ns: int) -> R:
+    return read(record, path)
+
+
+def load(record: type[R], kind: str, name: str) -> R:
+    """The record of a name or path, read again only when its file has changed."""
+    path = find(kind, name)
+    return _read(record, path, path.stat().st_mtime_ns)
+
+
+def load_model(name: str) -> Model:
+    """The model of a name or path. Raises UnknownName, BadFile, BadSpec."""
+    return load(Model, "model", name)
+
+
+def load_chip(name: str) -> Chip:
+    """The chip of a name or path."""
+    return load(Chip, "chip", name)
+
+
+def load_system(name: str) -> System:
+    """The system of a name or path. Its chip and stack are looked up when they are used."""
+    return load(System, "system", name)
+
+
+def load_stack(name: str) -> Stack:
+    """The software stack of a name or path."""
+    return load(Stack, "stack", name)

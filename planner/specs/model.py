@@ -1,0 +1,118 @@
+"""A network as a record: groups of layers by attention kind and by feed-forward kind, residual, tables, formats."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field, model_validator
+
+from planner.kinds.attention import Attention
+from planner.kinds.feedforward import FeedForward
+from planner.kinds.formats import FormatName
+from planner.kinds.residual import Residual
+from planner.record import Count, Record
+
+RANGE = re.compile(r"^(\d{1,5})(?:-(\d{1,5})(?:/(\d{1,5}))?)?$")
+
+
+class Extra(Record):
+    """Parameters stored beside the text model. loaded: they take memory on the first stage when vision is served."""
+
+    parameters: Count
+    format: FormatName
+    loaded: bool
+    note: str = ""
+
+
+class Published(Record):
+    """What the maker states, to hold the derived figures against."""
+
+    total_params: float
+    active_params: float
+    active_convention: str
+    source: str
+
+
+class Draft(Record):
+    """A draft model for speculative decoding: read whole once per verify step."""
+
+    title: str
+    parameters: Count
+    layers: Count
+    format: FormatName
+    source: str
+
+
+class Model(Record):
+    """One network. Layer indices are 0-based; attention groups partition the layers, and so do feed-forward groups."""
+
+    name: str
+    title: str
+    source: str = Field(min_length=1)
+    note: str = ""
+    layers: Count
+    width: Count
+    vocabulary: Count
+    max_context: Count
+    tied_embeddings: bool
+    table_format: FormatName = Field(description="format of embedding and head")
+    attention: dict[str, Attention] = Field(min_length=1)
+    feed_forward: dict[str, FeedForward] = Field(min_length=1)
+    residual: Residual
+    extras: dict[str, Extra] = Field(default={}, description="vision towers, projectors, padding in the checkpoint")
+    draft: Draft | None = None
+    published: Published
+
+    @model_validator(mode="after")
+    def partition(self) -> Model:
+        """Each layer has one attention and one feed-forward."""
+        for part, groups in (("attention", self.attention), ("feed_forward", self.feed_forward)):
+            assign(part, {name: group.layers for name, group in groups.items()}, self.layers)
+        both = set(self.attention) & set(self.feed_forward)
+        if both:
+            raise ValueError(f"{sorted(both)[0]} names both an attention and a feed-forward group")
+        return self
+
+    def layer_kinds(self) -> list[tuple[str, str]]:
+        """(attention group, feed-forward group) of every layer in order."""
+        attention = assign("attention", {n: g.layers for n, g in self.attention.items()}, self.layers)
+        feed_forward = assign("feed_forward", {n: g.layers for n, g in self.feed_forward.items()}, self.layers)
+        return list(zip(attention, feed_forward, strict=True))
+
+
+def indices(text: str, count: int) -> list[int]:
+    """'3-91/4, 92' -> [3, 7, ..., 91, 92]."""
+    found: list[int] = []
+    for part in text.split(","):
+        match = RANGE.match(part.strip())
+        if match is None:
+            raise ValueError(f"layers: {part.strip()!r} is not an index, a range 'a-b' or a stepped range 'a-b/s'")
+        start, stop, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        if stop < start or step < 1 or stop >= count:
+            raise ValueError(f"layers: {part.strip()!r} is not within 0-{count - 1}")
+        found += range(start, stop + 1, step)
+    return found
+
+
+def assign(part: str, groups: dict[str, str], count: int) -> list[str]:
+    """The group of every layer; at most one group says 'rest'."""
+    if count > 100_000:
+        raise ValueError(f"layers: {count} is more than this planner reads")
+    owner: list[str | None] = [None] * count
+    rest = [name for name, text in groups.items() if text.strip() == "rest"]
+    if len(rest) > 1:
+        raise ValueError(f"{part}: {rest[0]} and {rest[1]} both take the rest of the layers")
+    for name, text in groups.items():
+        if name in rest:
+            continue
+        for index in indices(text, count):
+            if owner[index] is not None:
+                raise ValueError(f"{part}: layer {index} is in {owner[index]} and in {name}")
+            owner[index] = name
+    named = [name if name is not None else (rest[0] if rest else "") for name in owner]
+    if "" in named:
+        raise ValueError(f"{part}: layer {named.index('')} is in no group")
+    unused = set(groups) - set(named)
+    if unused:
+        raise ValueError(f"{part}: {sorted(unused)[0]} has no layer")
+    return named

@@ -1,0 +1,48 @@
+"""What is asked of a deployment: lengths, load, formats of cache and state, targets."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from planner.record import Record
+
+Arrivals = Literal["steady", "waves"]
+CacheFormat = Literal["bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4"]
+
+
+class Workload(Record):
+    """One job.
+
+    isl, osl: prompt and output tokens of a request. concurrency: requests in flight over the whole deployment.
+    chunk: prefill tokens per attention group and pass (null: the stack's). prefix_hit: share of the prompt already cached.
+    arrivals: steady (spread evenly) or waves (all at once). routing_skew: heaviest expert rank's mean load over the mean.
+    draft_tokens, accepted_length: drafts verified per step, tokens gained per step (null and 1: no speculation).
+    """
+
+    isl: int = Field(ge=1)
+    osl: int = Field(ge=1)
+    concurrency: int = Field(default=1, ge=1)
+    kv_format: CacheFormat = "bf16"
+    state_format: Literal["fp32", "bf16"] = "fp32"
+    chunk: int | None = Field(default=None, ge=1)
+    arrivals: Arrivals = "steady"
+    memory_fraction: float | None = Field(default=None, gt=0, le=1)
+    prefix_hit: float = Field(default=0.0, ge=0, lt=1)
+    routing_skew: float = Field(default=1.0, ge=1)
+    draft_tokens: int = Field(default=0, ge=0)
+    accepted_length: float = Field(default=1.0, ge=1)
+    vision: bool = False
+
+
+class Slo(Record):
+    """Targets; null where there is none. rate: requests per second over the whole deployment."""
+
+    ttft_s: float | None = Field(default=None, gt=0)
+    tpot_s: float | None = Field(default=None, gt=0)
+    rate_per_s: float | None = Field(default=None, gt=0)
+
+    def given(self) -> dict[str, Any]:
+        """The targets that are set."""
+        return {name: value for name, value in self.model_dump().items() if value is not None}
