@@ -27,7 +27,7 @@ class Figure(Record):
     """One number with its unit, its range, where it comes from and how well it is known.
 
     low and high bound an estimate; a published figure has low = value = high.
-    `with_group` names figures that are uncertain together: one draw moves all of a group.
+    `with_group` names figures that are uncertain together: one draw moves all of a group, and '-name' moves against it.
     """
 
     value: float

@@ -79,7 +79,8 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, step_tokens: Q, on: 
     active = activations(say.scope("activations"), shape, busy, step_tokens, on)
     buffer = buffers(say, shape, busy, step_tokens, on)
     usable = say("usable_bytes", on.ask.memory_fraction * on.chip.memory, "memory the engine may use")
-    room = say("room_bytes", usable - on.stack.runtime - active - buffer, "for weights and requests")
+    runtime = say("runtime_bytes", on.stack.runtime, "contexts, graphs and workspaces")
+    room = say("room_bytes", usable - runtime - active - buffer, "for weights and requests")
     fits = []
     used = []
     for i in range(shape.stages):
@@ -94,7 +95,7 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, step_tokens: Q, on: 
     fewest = say("requests", maximum(minimum(*fits), 0), "requests of a group that fit in every stage")
     say("max_concurrency", fewest * on.layout.dp * on.layout.replicas, "requests that fit, whole deployment")
     say("slack_bytes", room - maximum(*used), "room left on the fullest chip; negative: it does not fit")
-    pool(say, held, growing, constant, group, active + buffer + on.stack.runtime, on)
+    pool(say, held, growing, constant, group, active + buffer + runtime, on)
 
 
 def pool(say: Say, held: Costs, growing: Costs, constant: Costs, group: Q, other: Q, on: Any) -> None:

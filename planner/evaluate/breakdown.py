@@ -1,0 +1,70 @@
+"""The operators of one float run as rows: what each costs, what bounds it, how near its floor it comes, how well it is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.quantities import Operator, Say
+from planner.stages import FIRST, LAST, LAYER
+
+PHASES = ("prefill", "decode")
+
+
+def repeats(operator: Operator, on: Any, chunks: float) -> float:
+    """Runs of an operator in its phase: layers of its group, stages for a hop, once for what is counted whole."""
+    passes = chunks if operator.phase == "prefill" else 1.0
+    if operator.group == "once":
+        return 1.0
+    if operator.group == "hop":
+        return float(on.layout.pp) * passes
+    return float(on.count[operator.group]) * passes
+
+
+def bound_of(parts: dict[str, float]) -> str:
+    """The largest of the times each bound alone would take."""
+    return max(parts, key=lambda name: parts[name])
+
+
+def operator_name(operator: Operator) -> str:
+    """'kda.core', 'layer.fixed'; hidden time is 'overlap'."""
+    if operator.name == "overlap":
+        return "overlap"
+    group = {FIRST: "embedding", LAST: "head", LAYER: "layer", "hop": "pipeline", "once": "engine"}
+    return f"{group.get(operator.group, operator.group)}.{operator.name}"
+
+
+def rows(say: Say, on: Any) -> list[dict[str, Any]]:
+    """The breakdown: decode rows sum to the step, prefill rows to the TTFT of one prompt on an idle system."""
+    chunks = say.rows["prompt_chunks"].value
+    found = []
+    for operator in say.operators:
+        if operator.phase not in PHASES or operator.time_s == 0:
+            continue
+        count = repeats(operator, on, chunks)
+        time, floor = operator.time_s * count, operator.floor_s * count
+        found.append({
+            "phase": operator.phase,
+            "operator": operator_name(operator),
+            "sentence": operator.sentence,
+            "count": round(count),
+            "time_s": time,
+            "floor_s": floor,
+            "floor_share_fraction": floor / time if time > 0 else 0.0,
+            "flops": operator.flops * count,
+            "bytes": operator.bytes * count,
+            "network_bytes": operator.network_bytes * count,
+            "bound": bound_of(operator.parts),
+            "basis": operator.basis,
+        })  # fmt: skip
+    return found
+
+
+def bounds(breakdown: list[dict[str, Any]], steps: float, prefills: float) -> dict[str, float]:
+    """Share of a request's chip time by bound: decode steps and its own prefill, hidden time taken off the network."""
+    total = dict.fromkeys(("compute", "memory", "network", "latency"), 0.0)
+    for row in breakdown:
+        weight = steps if row["phase"] == "decode" else prefills
+        bound = "network" if row["operator"] == "overlap" else row["bound"]
+        total[bound] += row["time_s"] * weight
+    whole = sum(total.values())
+    return {name: value / whole for name, value in total.items()} if whole else total

@@ -1,0 +1,84 @@
+"""Look up and check what a question names, before any formula runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from planner.errors import BadLayout, BadSpec, BadWorkload
+from planner.evaluate.inputs import Case, Leaf, asked, layout_values, leaves
+from planner.layout import Layout
+from planner.model.structure import Structure, structure
+from planner.specs.hardware import System
+from planner.specs.library import load_chip, load_model, load_stack, load_system
+from planner.specs.model import Model
+from planner.specs.stack import Stack
+from planner.specs.workload import Workload
+from planner.stages import heaviest
+
+
+def case_of(model: str | Model, system: str | System, stack: str | Stack | None = None) -> Case:
+    """The records a deployment is made of. Raises UnknownName, BadFile, BadSpec."""
+    found_model = load_model(model) if isinstance(model, str) else model
+    found_system = load_system(system) if isinstance(system, str) else system
+    chip = load_chip(found_system.chip)
+    found_stack = load_stack(stack or found_system.stack) if not isinstance(stack, Stack) else stack
+    for name in type(found_stack.kernels).model_fields:
+        kernel = getattr(found_stack.kernels, name)
+        if kernel.compute_format is not None and chip.rate(kernel.compute_format) is None:
+            what = f"kernel {name} computes in {kernel.compute_format}, and chip {chip.name} has no such rate"
+            raise BadSpec(f"stack {found_stack.name}", what, "choose a stack made for this chip")
+    return Case(found_model, found_system, chip, found_stack)
+
+
+def check_workload(case: Case, workload: Workload) -> None:
+    """Lengths within the model's context, a draft where one is asked for. Raises BadWorkload."""
+    model, longest = case.model, case.model.max_context
+    if workload.isl + workload.osl > longest:
+        what = f"{workload.isl} + {workload.osl} tokens exceed the {longest} of {model.name}"
+        room = longest - workload.osl
+        raise BadWorkload("isl + osl", what, f"with --osl {workload.osl} the largest --isl is {room}" if room > 0 else "ask for less")
+    if workload.draft_tokens and model.draft is None:
+        raise BadWorkload("draft-tokens", f"{model.name} names no draft model", "add `draft` to the model's YAML")
+    if workload.accepted_length > workload.draft_tokens + 1:
+        most = workload.draft_tokens + 1
+        what = f"{workload.accepted_length:g} tokens a step cannot come from {workload.draft_tokens} drafts and one token"
+        raise BadWorkload("accepted-length", what, f"give at most {most}")
+    if workload.draft_tokens and workload.accepted_length == 1:
+        raise BadWorkload("accepted-length", "drafts are verified but none is accepted", "give --accepted-length over 1")
+
+
+def check_chips(case: Case, chips: int, what: str) -> None:
+    """Not more chips than the system has. Raises BadLayout."""
+    if chips > case.system.chips:
+        has = f"{what} {chips} chips, and {case.system.name} has {case.system.chips}"
+        raise BadLayout("layout" if "layout" in what else "chips", has, f"use at most {case.system.chips} chips")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One deployment ready for the formulas: structure, values of every input, structural values, its leaves."""
+
+    shape: Structure
+    values: dict[str, Any]
+    raw: dict[str, Any]
+    leaves: dict[str, Leaf]
+
+
+def shape_of(case: Case, workload: Workload, slots: int) -> Structure:
+    """The structure of a case under a workload."""
+    crosses = case.system.chips > case.system.domain_chips
+    speculates = workload.draft_tokens > 0
+    return structure(case.model, slots, workload.arrivals, speculates, workload.vision, crosses)
+
+
+def point_of(
+    case: Case, layout: Layout, workload: Workload, replicas: int = 1, lent: int | None = None, length: int | None = None
+) -> Point:
+    """A deployment of `replicas` of a layout on `lent` chips."""
+    slots = len(heaviest(case.model, layout.pp))
+    numbers, raw = leaves(case, workload)
+    numbers |= asked(workload, case.stack, length)
+    values: dict[str, Any] = {name: leaf.value for name, leaf in numbers.items()}
+    values |= layout_values(case.model, layout, replicas, lent or replicas * layout.chips, slots)
+    return Point(shape_of(case, workload, slots), values, raw, numbers)

@@ -1,0 +1,177 @@
+"""One deployment estimated on floats, with its breakdown, ranges and assumptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.errors import BadLayout
+from planner.evaluate import breakdown
+from planner.evaluate.case import Point, case_of, check_chips, check_workload, point_of
+from planner.evaluate.inputs import Case, Leaf, setting
+from planner.evaluate.results import Cost, Decode, Estimate, Memory, Pool, Prefill, Serving
+from planner.layout import KEYS, Layout
+from planner.model.deployment import deployment
+from planner.quantities import Numbers, Say
+from planner.specs.hardware import System
+from planner.specs.model import Model
+from planner.specs.stack import Stack
+from planner.specs.workload import Workload
+
+HEADLINES = {
+    "prefill.ttft_s": "prefill_idle_s",
+    "prefill.tok_s_per_chip": "serving_prefill_chip_tokens_per_s",
+    "decode.step_s": "decode_step_s",
+    "decode.tok_s_per_chip": "serving_decode_chip_tokens_per_s",
+    "decode.tpot_s": "serving_tpot_s",
+    "decode.tok_s_per_user": "serving_user_tokens_per_s",
+    "serving.ttft_s": "serving_ttft_s",
+    "serving.e2e_s": "serving_e2e_s",
+    "serving.tok_s_per_chip": "serving_chip_tokens_per_s",
+    "memory.max_concurrency": "memory_max_concurrency",
+    "cost.usd_per_million_output_tokens": "serving_cost_output_usd",
+}
+"""JSON key -> the quantity behind it: the headlines that carry a range."""
+
+
+def run(point: Point) -> tuple[Say, Any]:
+    """(every named quantity, the inputs) of one deployment on floats."""
+    on = setting(point.shape, point.values, point.raw)
+    say = Numbers()
+    deployment(say, point.shape, on)
+    return say, on
+
+
+def estimate(
+    model: str | Model,
+    system: str | System,
+    layout: str | Layout,
+    workload: Workload,
+    *,
+    stack: str | Stack | None = None,
+    chips: int | None = None,
+) -> Estimate:
+    """What one layout does under a workload.
+
+    chips: chips lent; whole replicas of the layout are placed on them (default: one replica). Raises BadInput leaves.
+    """
+    case = case_of(model, system, stack)
+    check_workload(case, workload)
+    found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
+    check_chips(case, found.chips, "the layout takes")
+    lent = chips or found.chips
+    check_chips(case, lent, "asked for")
+    if lent < found.chips:
+        raise BadLayout("chips", f"{lent} chips cannot hold a layout of {found.chips}", "lend more or use a smaller layout")
+    from planner.evaluate.ranges import ranges
+
+    replicas = lent // found.chips
+    point = point_of(case, found, workload, replicas, lent)
+    bands = ranges(point.shape, point.values, point.raw, point.leaves, HEADLINES)
+    return assemble(case, found, workload, replicas, lent, point, {key: [float(v) for v in pair[:, 0]] for key, pair in bands.items()})
+
+
+def assemble(
+    case: Case, layout: Layout, workload: Workload, replicas: int, lent: int, point: Point, bands: dict[str, list[float]]
+) -> Estimate:
+    """The answer for one point from a float run and the ranges of its headlines."""
+    say, on = run(point)
+    q = {name: quantity.value for name, quantity in say.rows.items()}
+    rows = breakdown.rows(say, on)
+    memory = memory_of(case, q, workload.isl + workload.osl, lent)
+    violations = memory_violations(q, memory)
+    silent = workload.osl == 1
+    if silent:
+        bands = {key: pair for key, pair in bands.items() if key not in ("decode.tpot_s", "decode.tok_s_per_user")}
+    return Estimate(
+        model=case.model.name,
+        system=case.system.name,
+        stack=case.stack.name,
+        layout=layout_of(layout, replicas, lent),
+        workload=workload.model_dump(),
+        concurrency=workload.concurrency,
+        feasible=not violations,
+        violations=violations,
+        memory=memory,
+        prefill=Prefill(q["prefill_idle_s"], q["serving_prefill_chip_tokens_per_s"]),
+        decode=Decode(
+            q["decode_step_s"], q["serving_decode_chip_tokens_per_s"],
+            None if silent else q["serving_tpot_s"], None if silent else q["serving_user_tokens_per_s"],
+        ),
+        serving=Serving(
+            q["serving_ttft_s"], q["serving_e2e_s"], q["serving_chip_tokens_per_s"], q["serving_tokens_per_s"],
+            q["serving_requests_per_s"], workload.arrivals,
+        ),
+        cost=Cost(q["serving_cost_output_usd"], q["serving_cost_input_usd"], q["serving_cost_total_usd"]),
+        bounds=breakdown.bounds(rows, q["serving_steps"], q["group"]),
+        breakdown=rows,
+        range=bands,
+        range_basis=range_basis(),
+        expected_error=case.stack.expected_error.model_dump(),
+        assumptions=assumptions(point.leaves),
+    )  # fmt: skip
+
+
+def range_basis() -> str:
+    """How ranges were drawn."""
+    from planner.evaluate.ranges import BASIS
+
+    return BASIS
+
+
+def layout_of(layout: Layout, replicas: int, lent: int) -> dict[str, Any]:
+    """All keys, the chips of one replica, how many replicas on how many chips lent."""
+    keys = {key: getattr(layout, key.lower()) for key in KEYS}
+    return {**keys, "chips": layout.chips, "replicas": replicas, "chips_lent": lent, "text": str(layout)}
+
+
+def memory_of(case: Case, q: dict[str, Any], length: int, lent: int) -> Memory:
+    """Memory of the stage that fits the fewest requests."""
+    stages = [i for i in range(len(q)) if f"memory_stage{i}_requests" in q]
+    worst = min(stages, key=lambda i: (q[f"memory_stage{i}_requests"], -q[f"memory_stage{i}_used_bytes"]))
+    stage = f"memory_stage{worst}_"
+    weights = q[stage + "weights_bytes"]
+    budget = q["memory_room_bytes"] - weights
+    most = int(q["memory_max_concurrency"])
+    other = q["memory_activations_bytes"] + q["memory_buffers_bytes"] + q["memory_runtime_bytes"]
+    return Memory(
+        fits=q["memory_slack_bytes"] >= 0,
+        binding="weights" if budget < 0 else "memory",
+        policy=case.stack.memory_policy,
+        capacity_bytes_per_chip=case.chip.memory.value,
+        usable_bytes_per_chip=q["memory_usable_bytes"],
+        weights_bytes_per_chip=weights,
+        activations_bytes_per_chip=q["memory_activations_bytes"],
+        buffers_bytes_per_chip=q["memory_buffers_bytes"],
+        runtime_bytes_per_chip=q["memory_runtime_bytes"],
+        kv_budget_bytes_per_chip=budget,
+        kv_bytes_per_token_per_chip=q[stage + "token_bytes"],
+        state_bytes_per_sequence_per_chip=q[stage + "state_bytes"],
+        request_bytes_per_chip=q[stage + "request_bytes"],
+        used_bytes_per_chip=q[stage + "used_bytes"] + other,
+        length=length,
+        max_concurrency=most,
+        max_tokens=most * length,
+        pool=Pool(case.chip.memory.value * lent, q["memory_pool_used_bytes"]),
+    )
+
+
+def memory_violations(q: dict[str, Any], memory: Memory) -> list[dict[str, Any]]:
+    """The memory constraint where it is missed."""
+    if memory.fits:
+        return []
+    over = -q["memory_slack_bytes"]
+    sentence = (
+        f"a chip would hold {memory.used_bytes_per_chip / 1e9:.1f} GB and may use "
+        f"{memory.usable_bytes_per_chip / 1e9:.1f} GB: {over / 1e9:.1f} GB too much"
+    )
+    needed, available = memory.used_bytes_per_chip, memory.usable_bytes_per_chip
+    return [{"constraint": "memory", "needed": needed, "available": available, "sentence": sentence}]
+
+
+def assumptions(leaves: dict[str, Leaf]) -> list[dict[str, Any]]:
+    """Every input that is not published or derived: value, range, source."""
+    return [
+        {"name": name, "value": leaf.value, "low": leaf.low, "high": leaf.high, "unit": leaf.unit,
+         "status": leaf.status, "source": leaf.source}
+        for name, leaf in sorted(leaves.items()) if leaf.uncertain
+    ]  # fmt: skip

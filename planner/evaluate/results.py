@@ -1,0 +1,147 @@
+"""What the commands answer: frozen records whose attributes are the keys of the JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Result:
+    """Base of all answers."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain data, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Pool(Result):
+    """Memory of all chips of the deployment together."""
+
+    capacity_bytes: float
+    used_bytes: float
+
+
+@dataclass(frozen=True)
+class Memory(Result):
+    """One chip of the stage that fits the fewest requests, and the pool."""
+
+    fits: bool
+    binding: str
+    policy: str
+    capacity_bytes_per_chip: float
+    usable_bytes_per_chip: float
+    weights_bytes_per_chip: float
+    activations_bytes_per_chip: float
+    buffers_bytes_per_chip: float
+    runtime_bytes_per_chip: float
+    kv_budget_bytes_per_chip: float
+    kv_bytes_per_token_per_chip: float
+    state_bytes_per_sequence_per_chip: float
+    request_bytes_per_chip: float
+    used_bytes_per_chip: float
+    length: int
+    max_concurrency: int
+    max_tokens: int
+    pool: Pool
+
+
+@dataclass(frozen=True)
+class Fit(Memory):
+    """`planner fit`."""
+
+    model: str = ""
+    system: str = ""
+    stack: str = ""
+    layout: dict[str, Any] = field(default_factory=dict)
+    concurrency: int | None = None
+    min_chips: int | None = None
+    violations: list[dict[str, Any]] = field(default_factory=list)
+    assumptions: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Prefill(Result):
+    """One prompt on an idle system; prompt tokens when nothing but prefill runs."""
+
+    ttft_s: float
+    tok_s_per_chip: float
+
+
+@dataclass(frozen=True)
+class Decode(Result):
+    """One step at this concurrency; TPOT as served (null where OSL is 1)."""
+
+    step_s: float
+    tok_s_per_chip: float
+    tpot_s: float | None
+    tok_s_per_user: float | None
+
+
+@dataclass(frozen=True)
+class Serving(Result):
+    """As served, prefill and decode sharing the chips."""
+
+    ttft_s: float
+    e2e_s: float
+    tok_s_per_chip: float
+    tok_s: float
+    requests_per_s: float
+    arrivals: str
+
+
+@dataclass(frozen=True)
+class Cost(Result):
+    """The bill of all chips lent over each stream of tokens."""
+
+    usd_per_million_output_tokens: float
+    usd_per_million_input_tokens: float
+    usd_per_million_total_tokens: float
+
+
+@dataclass(frozen=True)
+class Estimate(Result):
+    """`planner estimate`."""
+
+    model: str
+    system: str
+    stack: str
+    layout: dict[str, Any]
+    workload: dict[str, Any]
+    concurrency: int
+    feasible: bool
+    violations: list[dict[str, Any]]
+    memory: Memory
+    prefill: Prefill
+    decode: Decode
+    serving: Serving
+    cost: Cost
+    bounds: dict[str, float]
+    breakdown: list[dict[str, Any]]
+    range: dict[str, list[float]]
+    range_basis: str
+    expected_error: dict[str, Any]
+    assumptions: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Plan(Result):
+    """`planner plan`."""
+
+    model: str
+    system: str
+    stack: str
+    objective: str
+    evaluated: int
+    feasible: int
+    layouts: int
+    seconds: float
+    setup_seconds: float
+    best: Estimate | None
+    top: list[Estimate]
+    front: list[dict[str, Any]]
+    rejected: dict[str, int]
+    rejected_sentences: dict[str, str]
+    nearest: dict[str, Any] | None
+    notes: list[str]

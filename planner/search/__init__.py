@@ -1,0 +1,1 @@
+"""Every legal layout and batch, the constraints on them, and what is best."""

@@ -1,0 +1,312 @@
+"""Exhaustive search: every legal layout, every batch, priced by the same formulas as a single estimate.
+
+1. All layouts of every replica size that keeps the lent chips at work (idle chips up to an eighth of them, any number on
+   16 chips or fewer); rules that refuse a shape are counted.
+2. Memory alone for all of them: the most requests of full length each can hold.
+3. All headline outputs on the mesh of batch x layout: every batch up to 16 requests of a group, steps of 8 % above, and the
+   largest that fits, so that the memory bound is met exactly.
+4. Constraints, ranking (the best batch of every layout), the front of tokens/s per chip against tokens/s per user.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from planner.errors import BadWorkload
+from planner.evaluate.case import case_of, check_chips, check_workload, shape_of
+from planner.evaluate.estimate import HEADLINES, assemble
+from planner.evaluate.case import point_of
+from planner.evaluate.grid import columns, evaluate, evaluate_blocks, slots_needed
+from planner.evaluate.inputs import Case, asked, leaves
+from planner.evaluate.ranges import ranges
+from planner.evaluate.results import Plan
+from planner.layout import Layout, legal
+from planner.model.deployment import capacity
+from planner.model.structure import Structure
+from planner.search.constraints import RULES, active
+from planner.search.front import front
+from planner.specs.hardware import System
+from planner.specs.model import Model
+from planner.specs.stack import Stack
+from planner.specs.workload import Slo, Workload
+
+Objective = Literal["throughput", "latency", "cost"]
+RANKED: dict[Objective, tuple[str, float]] = {
+    "throughput": ("serving_chip_tokens_per_s", -1.0),
+    "latency": ("serving_e2e_s", 1.0),
+    "cost": ("serving_cost_output_usd", 1.0),
+}
+"""Objective -> (quantity, sign that makes smaller better)."""
+WANTED = frozenset({
+    *HEADLINES.values(), "memory_slack_bytes", "serving_requests_per_s", "serving_cost_input_usd", "serving_cost_total_usd",
+})  # fmt: skip
+SMALL_SYSTEM = 16
+IDLE_SHARE = 1 / 8
+EVERY_BATCH = 16
+BATCH_STEP = 1.08
+
+
+@dataclass(frozen=True)
+class Space:
+    """The layouts of a search with everything the formulas need."""
+
+    case: Case
+    workload: Workload
+    lent: int
+    layouts: list[Layout]
+    shape: Structure
+    values: dict[str, Any]
+    raw: dict[str, Any]
+
+
+def candidates(model: Model, lent: int, refused: Counter[str]) -> list[Layout]:
+    """Legal layouts of every replica size that leaves few enough of the chips idle."""
+    found: list[Layout] = []
+    for chips in range(1, lent + 1):
+        if lent > SMALL_SYSTEM and lent % chips > lent * IDLE_SHARE:
+            refused["idle_chips"] += 1
+            continue
+        found += legal(chips, model, refused)
+    return found
+
+
+def space_of(case: Case, workload: Workload, lent: int, layouts: list[Layout]) -> Space:
+    """Columns of all layouts beside the scalars of specs and workload."""
+    slots = slots_needed(case.model, layouts)
+    numbers, raw = leaves(case, workload)
+    numbers |= asked(workload, case.stack)
+    values: dict[str, Any] = {name: leaf.value for name, leaf in numbers.items()}
+    values |= columns(case.model, layouts, [lent // layout.chips for layout in layouts], [lent] * len(layouts), slots)
+    return Space(case, workload, lent, layouts, shape_of(case, workload, slots), values, raw)
+
+
+def narrowed(space: Space, keep: Any) -> Space:
+    """The same space with some of its layouts."""
+    count = len(space.layouts)
+    values = {n: v[keep] if np.ndim(v) and len(v) == count else v for n, v in space.values.items()}
+    return Space(space.case, space.workload, space.lent, [space.layouts[i] for i in keep], space.shape, values, space.raw)
+
+
+def most_requests(space: Space) -> Any:
+    """Requests of full length an attention group of every layout can hold."""
+    one = space.values["layout.dp"] * space.values["layout.replicas"]
+    found = evaluate(
+        space.shape, {**space.values, "ask.concurrency": one}, space.raw, frozenset({"memory_requests"}), capacity
+    )
+    return np.broadcast_to(found["memory_requests"], len(space.layouts))
+
+
+def batches(most: int) -> Any:
+    """Requests of a group to try: every one up to 16, then steps of 8 %, the last not below `most`."""
+    steps = int(np.ceil(np.log(max(most, EVERY_BATCH) / EVERY_BATCH) / np.log(BATCH_STEP)))
+    above = np.round(EVERY_BATCH * BATCH_STEP ** np.arange(1, steps + 1))
+    return np.unique(np.concatenate([np.arange(1, EVERY_BATCH + 1), above]))
+
+
+def plan(
+    model: str | Model,
+    system: str | System,
+    workload: Workload,
+    *,
+    slo: Slo | None = None,
+    stack: str | Stack | None = None,
+    chips: int | None = None,
+    concurrency: int | None = None,
+    objective: Objective = "throughput",
+    top: int = 10,
+    progress: Callable[[str], None] = lambda stage: None,
+) -> Plan:
+    """The best layouts for a workload under targets, the front, and what ruled the rest out.
+
+    concurrency: requests in flight over the deployment; None searches the batch too. Raises BadInput leaves; a plan with no
+    feasible point is an answer (`best` null, `nearest` filled).
+    """
+    begin = time.perf_counter()
+    case = case_of(model, system, stack)
+    lent = chips or case.system.chips
+    check_chips(case, lent, "asked for")
+    if lent < 1 or top < 1:
+        raise BadWorkload("chips" if lent < 1 else "top", "must be at least 1", "give a whole number from 1")
+    check_workload(case, workload)
+    targets = slo or Slo()
+    refused: Counter[str] = Counter()
+    progress("listing legal layouts")
+    space = space_of(case, workload, lent, candidates(case.model, lent, refused))
+    setup = time.perf_counter() - begin
+    progress(f"pricing {len(space.layouts):,} layouts")
+    most = most_requests(space)
+    fitting = np.flatnonzero(most >= 1)
+    refused["memory"] += len(space.layouts) - len(fitting)
+    if not len(fitting):
+        nearest = nearest_memory(space)
+        return answer(case, objective, space, 0, 0, begin, setup, refused, nearest=nearest)
+    held = narrowed(space, fitting)
+    groups, distinct = batch_mesh(held, most[fitting], concurrency)
+    values = {**held.values, "ask.concurrency": groups}
+    found = evaluate_blocks(held.shape, values, held.raw, WANTED, len(groups))
+    allowed = constrained(found, distinct, targets, refused)
+    counts = (int(distinct.sum()), int(allowed.sum()))
+    if not allowed.any():
+        nearest = nearest_point(held, groups, distinct, found, targets)
+        return answer(case, objective, space, *counts, begin, setup, refused, nearest=nearest)
+    progress("ranking")
+    ranked = best_of_layouts(found, allowed, objective, targets, groups)[:top]
+    line = front_rows(held, groups, found, allowed)
+    seconds = time.perf_counter() - begin - setup
+    chosen = estimates(held, groups, ranked)
+    result = answer(case, objective, space, *counts, begin, setup, refused, chosen=chosen, line=line)
+    return Plan(**{**result.__dict__, "seconds": seconds})
+
+
+def batch_mesh(space: Space, most: Any, concurrency: int | None) -> tuple[Any, Any]:
+    """(requests in flight, whether the point is a distinct one that fits), both batch x layout."""
+    ways = space.values["layout.dp"] * space.values["layout.replicas"]
+    if concurrency is not None:
+        flight = np.full((1, len(ways)), float(concurrency))
+        return flight, np.ones_like(flight, dtype=bool)
+    steps = batches(int(most.max()))[:, None]
+    group = np.minimum(steps, most[None, :])
+    new = np.ones_like(group, dtype=bool)
+    new[1:] = group[1:] > group[:-1]
+    return group * ways, new
+
+
+def constrained(found: dict[str, Any], distinct: Any, slo: Slo, refused: Counter[str]) -> Any:
+    """Points that meet every constraint; each miss is counted by name."""
+    allowed = distinct.copy()
+    for constraint, limit in active(slo):
+        missed = distinct & (constraint.missed(found[constraint.quantity], limit) > 0)
+        refused[constraint.name] += int(missed.sum())
+        allowed &= ~missed
+    return allowed
+
+
+def best_of_layouts(found: dict[str, Any], allowed: Any, objective: Objective, slo: Slo, flight: Any) -> list[tuple[int, int]]:
+    """(batch, layout) of every layout's best point, best layout first.
+
+    Under a rate target a layout runs at the smallest load that reaches the rate: more in flight only waits. Ties go to the
+    lower end-to-end time.
+    """
+    name, sign = RANKED[objective]
+    score = np.where(allowed, sign * found[name], np.inf)
+    if slo.rate_per_s is not None:
+        score = np.where(allowed & (flight == np.min(np.where(allowed, flight, np.inf), axis=0)), sign * found[name], np.inf)
+    rows = np.argmin(score, axis=0)
+    layouts = np.arange(score.shape[1])
+    best = score[rows, layouts]
+    order = np.lexsort((layouts, found["serving_e2e_s"][rows, layouts], best))
+    return [(int(rows[i]), int(i)) for i in order if np.isfinite(best[i])]
+
+
+def front_rows(space: Space, flight: Any, found: dict[str, Any], allowed: Any) -> list[dict[str, Any]]:
+    """The front of tokens/s per chip against tokens/s per user."""
+    rows, layouts = np.nonzero(allowed)
+    picked = front(found["serving_chip_tokens_per_s"][rows, layouts], found["serving_user_tokens_per_s"][rows, layouts])
+    keys = {
+        "tok_s_per_chip": "serving_chip_tokens_per_s",
+        "tok_s_per_user": "serving_user_tokens_per_s",
+        "ttft_s": "serving_ttft_s",
+        "tpot_s": "serving_tpot_s",
+    }
+    return [
+        {
+            "layout": str(space.layouts[layouts[i]]),
+            "replicas": int(space.lent // space.layouts[layouts[i]].chips),
+            "concurrency": int(flight[rows[i], layouts[i]]),
+            **{key: float(found[name][rows[i], layouts[i]]) for key, name in keys.items()},
+        }
+        for i in picked
+    ]
+
+
+def estimates(space: Space, flight: Any, ranked: list[tuple[int, int]]) -> list[Any]:
+    """The full answer for each chosen point, ranges drawn for all of them at once."""
+    numbers, _ = leaves(space.case, space.workload)
+    numbers |= asked(space.workload, space.case.stack)
+    picked = narrowed(space, [layout for _, layout in ranked])
+    load = np.asarray([flight[row, layout] for row, layout in ranked])
+    values = {**picked.values, "ask.concurrency": load}
+    bands = ranges(picked.shape, values, picked.raw, numbers, HEADLINES)
+    answers = []
+    for i, layout in enumerate(picked.layouts):
+        workload = space.workload.model_copy(update={"concurrency": int(load[i])})
+        point = point_of(space.case, layout, workload, space.lent // layout.chips, space.lent)
+        own = {key: [float(pair[0, i]), float(pair[1, i])] for key, pair in bands.items()}
+        answers.append(assemble(space.case, layout, workload, space.lent // layout.chips, space.lent, point, own))
+    return answers
+
+
+def nearest_memory(space: Space) -> dict[str, Any]:
+    """The layout that misses the memory of one request by least."""
+    one = space.values["layout.dp"] * space.values["layout.replicas"]
+    found = evaluate(
+        space.shape, {**space.values, "ask.concurrency": one}, space.raw, frozenset({"memory_slack_bytes"}), capacity
+    )
+    slack = np.broadcast_to(found["memory_slack_bytes"], len(space.layouts))
+    best = int(np.argmax(slack))
+    return miss(space, best, int(one[best]), "memory", float(slack[best]), 0.0)
+
+
+def nearest_point(space: Space, flight: Any, distinct: Any, found: dict[str, Any], slo: Slo) -> dict[str, Any]:
+    """The point whose worst shortfall is the smallest share of its limit."""
+    worst = np.full(distinct.shape, -np.inf)
+    scale = {"memory": space.case.chip.memory.value}
+    for constraint, limit in active(slo):
+        share = constraint.missed(found[constraint.quantity], limit) / scale.get(constraint.name, 1.0)
+        worst = np.maximum(worst, share)
+    row, layout = np.unravel_index(int(np.argmin(np.where(distinct, worst, np.inf))), worst.shape)
+    misses = []
+    for constraint, limit in active(slo):
+        value = float(found[constraint.quantity][row, layout])
+        share = float(constraint.missed(value, limit)) / scale.get(constraint.name, 1.0)
+        if share > 0:
+            misses.append((share, constraint.name, value, limit))
+    _, name, value, limit = max(misses)
+    return miss(space, int(layout), int(flight[row, layout]), name, value, limit)
+
+
+def miss(space: Space, layout: int, concurrency: int, name: str, value: float, limit: float) -> dict[str, Any]:
+    """One near miss as a row: where, which constraint, by how much."""
+    (constraint,) = [c for c, _ in active(Slo(ttft_s=1, tpot_s=1, rate_per_s=1)) if c.name == name]
+    return {
+        "layout": str(space.layouts[layout]),
+        "concurrency": concurrency,
+        "constraint": name,
+        "needed": limit,
+        "available": value,
+        "missed_by": abs(value - limit),
+        "sentence": constraint.sentence(value, limit),
+    }
+
+
+def answer(
+    case: Case, objective: Objective, space: Space, evaluated: int, feasible: int, begin: float, setup: float,
+    refused: Counter[str], *, chosen: list[Any] | None = None, line: list[dict[str, Any]] | None = None,
+    nearest: dict[str, Any] | None = None,
+) -> Plan:  # fmt: skip
+    """The plan as a record."""
+    rejected = {name: count for name, count in sorted(refused.items()) if count}
+    return Plan(
+        model=case.model.name,
+        system=case.system.name,
+        stack=case.stack.name,
+        objective=objective,
+        evaluated=evaluated,
+        feasible=feasible,
+        layouts=len(space.layouts),
+        seconds=time.perf_counter() - begin - setup,
+        setup_seconds=setup,
+        best=chosen[0] if chosen else None,
+        top=chosen or [],
+        front=line or [],
+        rejected=rejected,
+        rejected_sentences={name: RULES[name] for name in rejected},
+        nearest=nearest,
+        notes=[],
+    )
