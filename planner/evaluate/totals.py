@@ -1,0 +1,96 @@
+"""What a model is, before any layout: parameters, bytes, cache and state, from the same weight groups as everything else.
+
+Needs neither numpy nor sympy: listing and showing specs stays cheap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from planner.evaluate.inputs import of_record
+from planner.kinds.attention import ATTENTION
+from planner.kinds.feedforward import FEED_FORWARD
+from planner.kinds.formats import value_bytes
+from planner.kinds.residual import RESIDUAL
+from planner.kinds.weights import Weight, active_parameters, parameters, stored_bytes
+from planner.specs.model import Model
+from planner.stages import whole_model
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Parameters and bytes of a model as shipped.
+
+    params_by_group: by layer group, all layers together. active: head counted, input embedding not.
+    products: parameters of the dense products of one token, head left out, routed experts at top-k of all.
+    """
+
+    params_by_group: dict[str, int]
+    total_params: int
+    active_params: int
+    text_bytes: float
+    vision_bytes: float
+    extra_params: int
+
+
+def numbers(record: Any) -> Any:
+    """A record's numbers as a namespace of whole numbers and bytes."""
+    leaves, raw = of_record(record, "")
+    plain = {name: int(leaf.value) if leaf.value == int(leaf.value) else leaf.value for name, leaf in leaves.items()}
+    return SimpleNamespace(**raw, **plain)
+
+
+def groups(model: Model) -> dict[str, tuple[int, list[Weight]]]:
+    """(layers, weight groups of one layer) by layer group; tables and residual vectors included."""
+    counts = whole_model(model)
+    found: dict[str, tuple[int, list[Weight]]] = {}
+    for name, attention in model.attention.items():
+        found[name] = (counts[name], ATTENTION[attention.kind].weights(numbers(attention), model.width))
+    for name, feed in model.feed_forward.items():
+        found[name] = (counts[name], FEED_FORWARD[feed.kind].weights(numbers(feed), model.width))
+    residual, kind = numbers(model.residual), RESIDUAL[model.residual.kind]
+    per_layer = kind.weights(residual, model.width)
+    final = kind.final_weights(residual, model.width)
+    table = Weight("table", model.vocabulary * model.width, value_bytes(model.table_format), "tp", active=0)
+    found["residual"] = (model.layers, per_layer)
+    found["residual_final"] = (1, final)
+    found["embedding"] = (1, [table])
+    if not model.tied_embeddings:
+        found["head"] = (1, [Weight("table", table.parameters, table.value_bytes, "tp")])
+    return found
+
+
+def totals(model: Model) -> Totals:
+    """The sums over all groups."""
+    by_group = {name: count * int(parameters(weights)) for name, (count, weights) in groups(model).items()}
+    by_group["residual"] += by_group.pop("residual_final")
+    text = sum(count * stored_bytes(weights) for count, weights in groups(model).values())
+    active = sum(count * active_parameters(weights) for count, weights in groups(model).values())
+    if model.tied_embeddings:
+        active += by_group["embedding"]
+    extras = model.extras.values()
+    padding = sum(e.parameters * value_bytes(e.format) for e in extras if not e.loaded)
+    return Totals(
+        params_by_group=by_group,
+        total_params=sum(by_group.values()),
+        active_params=round(active),
+        text_bytes=text + padding,
+        vision_bytes=sum(e.parameters * value_bytes(e.format) for e in extras if e.loaded),
+        extra_params=sum(e.parameters for e in extras),
+    )
+
+
+def cache_sizes(model: Model, kv_format: str, state_format: str) -> tuple[float, float]:
+    """(bytes per cached token, constant bytes per sequence), all layers, one copy."""
+    alone = SimpleNamespace(tp=1, dp=1, cp=1, dcp=1)
+    ask = SimpleNamespace(kv_value_bytes=value_bytes(kv_format), state_value_bytes=value_bytes(state_format))
+    on = SimpleNamespace(layout=alone, ask=ask, stack=SimpleNamespace(activation_value_bytes=value_bytes("bf16")))
+    counts = whole_model(model)
+    growing = constant = 0.0
+    for name, attention in model.attention.items():
+        grows, stays = ATTENTION[attention.kind].cache(numbers(attention), on)
+        growing += counts[name] * grows
+        constant += counts[name] * stays
+    return growing, constant

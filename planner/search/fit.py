@@ -1,0 +1,114 @@
+"""Does it fit: memory of one layout or of the one that holds the most requests, and the fewest chips that hold any."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from planner.errors import BadWorkload
+from planner.evaluate.case import case_of, check_chips, point_of
+from planner.evaluate.estimate import assumptions, layout_of, memory_of, memory_violations
+from planner.evaluate.inputs import Case, setting
+from planner.evaluate.results import Fit
+from planner.layout import Layout, legal
+from planner.model.deployment import capacity
+from planner.quantities import Numbers
+from planner.search.plan import candidates, most_requests, space_of
+from planner.evaluate.totals import totals
+from planner.specs.hardware import System
+from planner.specs.model import Model
+from planner.specs.stack import Stack
+from planner.specs.workload import Workload
+
+MORE_CHIPS_TRIED = 4096
+"""How far beyond the lower bound `min_chips` is looked for."""
+
+
+def fit(
+    model: str | Model,
+    system: str | System,
+    *,
+    layout: str | Layout | None = None,
+    stack: str | Stack | None = None,
+    max_len: int | None = None,
+    concurrency: int | None = None,
+    workload: Workload | None = None,
+) -> Fit:
+    """Memory per chip and of the pool, the largest concurrency at `max_len` tokens a request, the fewest chips.
+
+    layout: None takes the legal layout on all chips that holds the most requests. max_len: None takes the model's context.
+    workload: formats, chunk and memory fraction; its lengths do not matter. Raises BadInput leaves.
+    """
+    case = case_of(model, system, stack)
+    length = max_len if max_len is not None else case.model.max_context
+    if not 1 <= length <= case.model.max_context:
+        what = f"{length} tokens is not within 1 to the {case.model.max_context} of {case.model.name}"
+        raise BadWorkload("max-len", what, f"use 1 to {case.model.max_context}")
+    base = workload or Workload(isl=1, osl=1)
+    one = base.model_copy(update={"isl": max(length - 1, 1), "osl": min(1, length - 1) or 1, "concurrency": concurrency or 1})
+    found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
+    if found is None:
+        found, replicas, lent = roomiest(case, one, length)
+    else:
+        replicas, lent = 1, found.chips
+    check_chips(case, found.chips, "the layout takes")
+    q = quantities(case, found, one, replicas, lent, length)
+    most = int(q["memory_max_concurrency"])
+    if concurrency is None and most > 0:
+        q = quantities(case, found, one.model_copy(update={"concurrency": most}), replicas, lent, length)
+    memory = memory_of(case, q, length, lent)
+    return Fit(
+        **memory.__dict__,
+        model=case.model.name,
+        system=case.system.name,
+        stack=case.stack.name,
+        layout=layout_of(found, replicas, lent),
+        concurrency=concurrency,
+        min_chips=min_chips(case, one, length),
+        violations=memory_violations(q, memory),
+        assumptions=[row for row in assumptions(point_of(case, found, one).leaves) if matters(row["name"])],
+    )
+
+
+MEMORY_INPUTS = ("stack.runtime", "stack.exchange_buffers", "ask.memory_fraction", "chip.memory")
+
+
+def matters(name: str) -> bool:
+    """The assumption enters memory."""
+    return name in MEMORY_INPUTS
+
+
+def quantities(case: Case, layout: Layout, workload: Workload, replicas: int, lent: int, length: int) -> dict[str, Any]:
+    """The named quantities of memory alone."""
+    point = point_of(case, layout, workload, replicas, lent, length)
+    say = Numbers()
+    capacity(say, point.shape, setting(point.shape, point.values, point.raw))
+    return {name: quantity.value for name, quantity in say.rows.items()}
+
+
+def roomiest(case: Case, workload: Workload, length: int) -> tuple[Layout, int, int]:
+    """(layout, replicas, chips lent) that hold the most requests on the whole system; ties go to the higher TP."""
+    lent = case.system.chips
+    space = space_of(case, workload, lent, candidates(case.model, lent, Counter()))
+    space.values["ask.length"] = float(length)
+    most = most_requests(space) * space.values["layout.dp"] * space.values["layout.replicas"]
+    best = max(range(len(most)), key=lambda i: (most[i], -space.layouts[i].dcp, space.layouts[i].tp))
+    return space.layouts[best], lent // space.layouts[best].chips, lent
+
+
+def min_chips(case: Case, workload: Workload, length: int) -> int | None:
+    """The fewest chips on which some legal layout holds one request of this length; None when none is found."""
+    usable = case.chip.memory.value * (workload.memory_fraction or case.stack.memory_fraction.value)
+    start = max(1, math.ceil(totals(case.model).text_bytes / usable))
+    for chips in range(start, start + MORE_CHIPS_TRIED):
+        layouts = list(legal(chips, case.model, Counter()))
+        if not layouts:
+            continue
+        space = space_of(case, workload, chips, layouts)
+        space.values["ask.length"] = float(length)
+        if np.any(most_requests(space) >= 1):
+            return chips
+    return None
