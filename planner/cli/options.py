@@ -1,0 +1,119 @@
+"""Every flag once: its name, its help, and how its text becomes a value."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from planner.errors import BadInput, BadUnit, BadWorkload, UnknownName, nearest
+from planner.units import parse, parse_count
+
+Name = Annotated[str, typer.Argument(metavar="MODEL", help="a name in model_specs/, or the path of a YAML in that form")]
+On = Annotated[str, typer.Option("--on", metavar="SYSTEM", help="a name in hardware_specs/systems/, or a path")]
+LayoutText = Annotated[str, typer.Option("--layout", metavar="LAYOUT", help="such as 'TP8 DP8 EP64'")]
+AnyLayout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help="such as 'TP8 DP8 EP64'; default: roomiest")]
+Isl = Annotated[str, typer.Option("--isl", metavar="N", help="prompt tokens of a request: 8192 or 8k")]
+Osl = Annotated[str, typer.Option("--osl", metavar="N", help="output tokens of a request: 1024 or 1k")]
+Concurrency = Annotated[str, typer.Option("--concurrency", metavar="N", help="requests in flight, whole deployment")]
+AnyConcurrency = Annotated[
+    str | None, typer.Option("--concurrency", metavar="N", help="requests in flight, whole deployment; default: searched")
+]
+Rate = Annotated[str | None, typer.Option("--rate", metavar="R", help="requests to serve, such as 20/s")]
+Ttft = Annotated[str | None, typer.Option("--ttft", metavar="T", help="target for time to first token, such as 2s")]
+Tpot = Annotated[str | None, typer.Option("--tpot", metavar="T", help="target for time per output token, such as 50ms")]
+Chips = Annotated[str | None, typer.Option("--chips", metavar="N", help="chips lent; replicas fill them")]
+StackName = Annotated[str | None, typer.Option("--stack", metavar="STACK", help="software stack; default: the system's")]
+KvDtype = Annotated[str, typer.Option("--kv-dtype", metavar="D", help="cache format: bf16 fp8 int8 int4 mxfp4 nvfp4")]
+StateDtype = Annotated[str, typer.Option("--state-dtype", metavar="D", help="recurrent state format: fp32 bf16")]
+Chunk = Annotated[str | None, typer.Option("--chunk", metavar="N", help="prefill tokens per pass; default: the stack's")]
+Arrivals = Annotated[str, typer.Option("--arrivals", metavar="A", help="steady or waves")]
+MemoryFraction = Annotated[str | None, typer.Option("--memory-fraction", metavar="F", help="share of memory usable, 0 to 1")]
+PrefixHit = Annotated[str, typer.Option("--prefix-hit", metavar="F", help="share of the prompt already cached, 0 to 1")]
+RoutingSkew = Annotated[str, typer.Option("--routing-skew", metavar="F", help="heaviest expert rank over the mean, from 1")]
+DraftTokens = Annotated[str, typer.Option("--draft-tokens", metavar="K", help="tokens drafted and verified per step")]
+AcceptedLength = Annotated[str, typer.Option("--accepted-length", metavar="A", help="tokens gained per step, 1 to K + 1")]
+Vision = Annotated[bool, typer.Option("--vision", help="load the vision tower on the first stage")]
+Objective = Annotated[str, typer.Option("--objective", metavar="O", help="throughput, latency or cost")]
+Mode = Annotated[str, typer.Option("--mode", metavar="M", help="aggregated: prefill and decode share the chips")]
+Top = Annotated[str, typer.Option("--top", metavar="N", help="layouts to show")]
+MaxLen = Annotated[str | None, typer.Option("--max-len", metavar="N", help="tokens of a request; default: the model's context")]
+Json = Annotated[bool, typer.Option("--json", help="the answer as JSON on stdout")]
+
+
+def choice(text: str, flag: str, allowed: tuple[str, ...]) -> Any:
+    """One of the allowed words, case ignored. Raises UnknownName."""
+    if text.lower() not in allowed:
+        raise UnknownName(flag, f"{text!r} is not one of {' '.join(allowed)}", nearest(text, allowed))
+    return text.lower()
+
+
+def count(text: str, flag: str, least: int = 1) -> int:
+    """A whole number of at least `least`; 8k is 8192. Raises BadUnit, BadWorkload."""
+    value = parse_count(text, flag)
+    if value < least:
+        raise BadWorkload(flag, f"{text} is below {least}", f"give a whole number from {least}")
+    return value
+
+
+def maybe_count(text: str | None, flag: str) -> int | None:
+    """A count, or None where the flag was not given."""
+    return None if text is None else count(text, flag)
+
+
+def seconds(text: str | None, flag: str) -> float | None:
+    """A duration above zero, or None. Raises BadUnit, BadWorkload."""
+    return None if text is None else positive(parse(text, "s", flag), text, flag)
+
+
+def per_second(text: str | None, flag: str) -> float | None:
+    """A rate above zero, or None."""
+    return None if text is None else positive(parse(text, "1/s", flag), text, flag)
+
+
+def positive(value: float, text: str, flag: str) -> float:
+    """The value if it is above zero. Raises BadWorkload."""
+    if value <= 0:
+        raise BadWorkload(flag, f"{text} is not above zero", "give a positive value")
+    return value
+
+
+def number(text: str, flag: str, low: float, high: float) -> float:
+    """A plain number within [low, high]. Raises BadUnit, BadWorkload."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise BadUnit(flag, f"{text!r} is not a number", f"give a number from {low:g} to {high:g}") from None
+    if not low <= value <= high:
+        raise BadWorkload(flag, f"{text} is not within {low:g} to {high:g}", "give a value in that range")
+    return value
+
+
+def workload_of(
+    *, isl: str, osl: str, concurrency: str | None = None, kv_dtype: str, state_dtype: str, chunk: str | None,
+    arrivals: str, memory_fraction: str | None, prefix_hit: str, routing_skew: str, draft_tokens: str,
+    accepted_length: str, vision: bool,
+) -> Any:  # fmt: skip
+    """The workload the flags describe. Raises BadInput leaves, each naming its flag."""
+    from planner.kinds.formats import CHOICES
+    from planner.specs.workload import Workload
+
+    fraction = None if memory_fraction is None else number(memory_fraction, "--memory-fraction", 0.01, 1)
+    hit = number(prefix_hit, "--prefix-hit", 0, 1)
+    if hit == 1:
+        raise BadInput("--prefix-hit", "1 leaves no token to prefill", "give a share below 1")
+    return Workload(
+        isl=count(isl, "--isl"),
+        osl=count(osl, "--osl"),
+        concurrency=count(concurrency, "--concurrency") if concurrency is not None else 1,
+        kv_format=choice(kv_dtype, "--kv-dtype", CHOICES),
+        state_format=choice(state_dtype, "--state-dtype", ("fp32", "bf16")),
+        chunk=maybe_count(chunk, "--chunk"),
+        arrivals=choice(arrivals, "--arrivals", ("steady", "waves")),
+        memory_fraction=fraction,
+        prefix_hit=hit,
+        routing_skew=number(routing_skew, "--routing-skew", 1, 1000),
+        draft_tokens=count(draft_tokens, "--draft-tokens", 0),
+        accepted_length=number(accepted_length, "--accepted-length", 1, 1000),
+        vision=vision,
+    )

@@ -1,0 +1,183 @@
+"""Why a number is what it is: operators, named quantities, formulas on request, growth with context."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from planner.errors import UnknownName, nearest
+from planner.evaluate import breakdown
+from planner.evaluate.case import Point, case_of, check_chips, check_workload, point_of
+from planner.evaluate.estimate import run
+from planner.evaluate.inputs import Case, setting
+from planner.evaluate.results import Result
+from planner.layout import Layout
+from planner.quantities import Say
+from planner.specs.hardware import System
+from planner.specs.model import Model
+from planner.specs.stack import Stack
+from planner.specs.workload import Workload
+
+SHORTEST = 8192
+
+
+@dataclass(frozen=True)
+class Explanation(Result):
+    """`planner explain`.
+
+    quantities: name -> {value, unit, sentence, reference, and formula and latex where asked}. model: facts of the model that
+    need no layout. growth: per context the time of every part, and its exponent between neighbours.
+    """
+
+    model_name: str
+    system: str
+    stack: str
+    layout: str
+    concurrency: int
+    model: dict[str, float]
+    breakdown: list[dict[str, Any]]
+    bounds: dict[str, float]
+    roofline: dict[str, float]
+    quantity: str | None
+    quantities: dict[str, dict[str, Any]]
+    inputs: dict[str, dict[str, Any]]
+    references: list[str]
+    growth: list[dict[str, Any]]
+
+
+def explain(
+    model: str | Model,
+    system: str | System,
+    layout: str | Layout,
+    workload: Workload,
+    *,
+    stack: str | Stack | None = None,
+    chips: int | None = None,
+    quantity: str | None = None,
+    growth: bool = False,
+    formulas: bool = False,
+) -> Explanation:
+    """The step and the prefill of one layout as operators and named quantities. Raises BadInput leaves."""
+    case = case_of(model, system, stack)
+    check_workload(case, workload)
+    found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
+    lent = chips or found.chips
+    check_chips(case, lent, "asked for" if chips else "the layout takes")
+    point = point_of(case, found, workload, max(lent // found.chips, 1), lent)
+    say, on = run(point)
+    rows = breakdown.rows(say, on)
+    q = {name: item.value for name, item in say.rows.items()}
+    described = quantities(say, point, quantity, formulas)
+    return Explanation(
+        model_name=case.model.name,
+        system=case.system.name,
+        stack=case.stack.name,
+        layout=str(found),
+        concurrency=workload.concurrency,
+        model=facts(case, point),
+        breakdown=rows,
+        bounds=breakdown.bounds(rows, q["serving_steps"], q["group"]),
+        roofline=roofline(case),
+        quantity=quantity,
+        quantities=described,
+        inputs={name: {"value": leaf.value, "unit": leaf.unit, "status": leaf.status, "source": leaf.source}
+                for name, leaf in point.leaves.items()},
+        references=sorted({item.reference for item in say.rows.values() if item.reference}),
+        growth=growing(case, found, workload) if growth else [],
+    )  # fmt: skip
+
+
+def quantities(say: Say, point: Point, only: str | None, formulas: bool) -> dict[str, dict[str, Any]]:
+    """Every named quantity, or one with what it is made of. Raises UnknownName."""
+    if only is not None and only not in say.rows:
+        raise UnknownName("--quantity", f"unknown quantity {only!r}", nearest(only, say.rows))
+    book = None
+    if formulas:
+        from planner.evaluate.sheet import build
+
+        book = build(point.shape, list(point.values), point.raw)
+    names = list(say.rows) if only is None else book.needs((only,)) if book else [only]
+    found = {}
+    for name in names:
+        row = say.rows[name]
+        found[name] = {"value": row.value, "unit": row.unit, "sentence": row.sentence, "reference": row.reference}
+        if book is not None:
+            from planner.evaluate.formula_text import latex, unicode
+
+            expression = book.expression(name)
+            found[name] |= {"formula": unicode(expression), "latex": latex(name, expression)}
+    return found
+
+
+def facts(case: Case, point: Point) -> dict[str, float]:
+    """Arithmetic of the model alone: products per token without the head, and where attention passes them.
+
+    Growing attention does a T^2 FLOP over a prompt of T, products b T: they meet at T = b / a.
+    """
+    from planner.evaluate.totals import totals
+    from planner.kinds.attention import ATTENTION
+
+    on = setting(point.shape, point.values, point.raw)
+    sums = totals(case.model)
+    head = sums.params_by_group.get("head", sums.params_by_group["embedding"])
+    products = on.constant.multiply_add_flops * (sums.active_params - head)
+    square = 0.0
+    for name, group in case.model.attention.items():
+        core = ATTENTION[group.kind].core_flops
+        unit = core(on.groups[name], 1.0, on)
+        if core(on.groups[name], 2.0, on) > 2 * unit:
+            square += on.count[name] * unit
+    meet = products / square if square else math.inf
+    return {
+        "gemm_flops_per_token_without_head": products,
+        "attention_flops_per_token_squared": square,
+        **({"attention_passes_gemm_at_tokens": meet} if square else {}),
+    }
+
+
+def roofline(case: Case) -> dict[str, float]:
+    """The roofs of the chip: bandwidth and peak rates it has."""
+    found = {"memory_bandwidth_bytes_per_s": case.chip.memory_bandwidth.value}
+    for format in ("bf16", "fp8", "mxfp4", "int8"):
+        rate = case.chip.rate(format)  # type: ignore[arg-type]
+        if rate is not None:
+            found[f"{format}_flops_per_s"] = rate.value
+    return found
+
+
+def growing(case: Case, layout: Layout, workload: Workload) -> list[dict[str, Any]]:
+    """Decode step and prefill of one prompt, part by part, for contexts doubling from 8k to the model's limit.
+
+    exponent: d ln t / d ln context between a context and the one before: 0 constant, 1 linear, 2 quadratic.
+    """
+    found: list[dict[str, Any]] = []
+    context = SHORTEST
+    while context <= case.model.max_context:
+        room = min(workload.osl, context - 1)
+        asked = workload.model_copy(update={"isl": context - room, "osl": room})
+        say, on = run(point_of(case, layout, asked))
+        parts: dict[tuple[str, str], float] = {}
+        for row in breakdown.rows(say, on):
+            key = (row["phase"], row["operator"].split(".")[0] if row["operator"] != "overlap" else "overlap")
+            key = (row["phase"], row["operator"]) if row["operator"].endswith(".core") else key
+            parts[key] = parts.get(key, 0.0) + row["time_s"]
+        parts["decode", "whole step"] = say.rows["decode_step_s"].value
+        parts["prefill", "whole prompt"] = say.rows["prefill_idle_s"].value
+        before = found[-1] if found else None
+        found.append({"context": context, "parts": [
+            {"phase": phase, "part": part, "time_s": time, "exponent": exponent(before, phase, part, time, context)}
+            for (phase, part), time in parts.items()
+        ]})  # fmt: skip
+        context *= 2
+    return found
+
+
+def exponent(before: dict[str, Any] | None, phase: str, part: str, time: float, context: int) -> float | None:
+    """Growth of one part since the context before."""
+    if before is None:
+        return None
+    earlier = [row["time_s"] for row in before["parts"] if (row["phase"], row["part"]) == (phase, part)]
+    if not earlier or earlier[0] <= 0 or time <= 0:
+        return None
+    return math.log(time / earlier[0]) / math.log(context / before["context"])

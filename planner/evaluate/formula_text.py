@@ -1,0 +1,31 @@
+"""Formulas for people: unicode for the terminal, LaTeX for a page. Names stay the quantities' own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.printing.latex import LatexPrinter
+
+from planner.evaluate.compiled import NumpyPrinter
+
+
+class NameLatex(LatexPrinter):  # type: ignore[misc]
+    """LaTeX with whole names upright, not split at underscores."""
+
+    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:
+        return r"\mathrm{" + str(expr.name).replace("_", r"\_") + "}"
+
+
+def latex(name: str, expression: Any) -> str:
+    """'name = expression' in LaTeX."""
+    printer = NameLatex()
+    return f"{printer.doprint(sympy.Symbol(name))} = {printer.doprint(expression)}"
+
+
+def unicode(expression: Any) -> str:
+    """One line: max, min, ceilings and roots in signs people read."""
+    text = NumpyPrinter().doprint(expression)
+    for code, sign in (("maximum(", "max("), ("minimum(", "min("), ("sqrt(", "√("), ("square(", "sq("), ("*", "·")):
+        text = text.replace(code, sign)
+    return str(text)

@@ -1,0 +1,91 @@
+"""Explanations for a terminal: operators, roofline, growth, named quantities and their formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.markup import escape
+
+from planner.evaluate.explain import Explanation
+from planner.report import plot
+from planner.report.console import console, table
+from planner.report.numbers import share
+from planner.report.table import draw_operators
+from planner.units import show, show_time
+
+
+def draw_explanation(found: Explanation, latex: bool = False) -> None:
+    """What was asked: one quantity, growth, or the whole step."""
+    out = console()
+    out.print(f"[bold]{found.model_name} on {found.system}[/bold], {found.layout}, {found.concurrency:,} in flight")
+    if found.quantity:
+        draw_quantities(found, latex)
+        return
+    if found.growth:
+        draw_growth(found)
+        return
+    draw_operators(found.breakdown)
+    bounds = ", ".join(f"{name} {share(value)}" for name, value in found.bounds.items())
+    out.print(f"\na request's time on the chips, by bound: {bounds}")
+    roofs = found.roofline
+    out.print("\n[bold]Operators under the BF16 roof, decode and prefill[/bold]")
+    picture = plot.roofline(found.breakdown, roofs["memory_bandwidth_bytes_per_s"], roofs["bf16_flops_per_s"])
+    out.print(picture, markup=False)
+    draw_facts(found)
+    if latex:
+        draw_quantities(found, latex)
+    out.print("\n[bold]References[/bold]")
+    for reference in found.references:
+        out.print(f"  {escape(reference)}")
+    out.print(f"[dim]{len(found.quantities)} named quantities; --quantity NAME shows one with its formula, --json all[/dim]")
+
+
+def draw_facts(found: Explanation) -> None:
+    """The model's arithmetic, free of layout."""
+    out = console()
+    facts = found.model
+    out.print(f"\nproducts without the head: {show(facts['gemm_flops_per_token_without_head'], 'FLOP')} a token")
+    if "attention_passes_gemm_at_tokens" in facts:
+        out.print(f"growing attention passes them at {facts['attention_passes_gemm_at_tokens']:,.0f} tokens of prompt")
+
+
+def draw_quantities(found: Explanation, latex: bool) -> None:
+    """Named quantities with value and formula."""
+    out = console()
+    for name, row in found.quantities.items():
+        out.print(f"[bold]{name}[/bold] = {show(row['value'], row['unit'])}   [dim]{escape(row['sentence'])}[/dim]")
+        formula = row.get("latex") if latex else row.get("formula")
+        if formula:
+            out.print(f"    {formula}", markup=False, soft_wrap=True)
+        if row["reference"]:
+            out.print(f"    [dim]{escape(row['reference'])}[/dim]")
+
+
+def draw_growth(found: Explanation) -> None:
+    """Every part's time by context, and the exponent over the last doubling."""
+    for phase in ("decode", "prefill"):
+        grid = table(f"\n{phase}: time of each part against context; last column: exponent over the last doubling")
+        grid.add_column("part")
+        for row in found.growth:
+            grid.add_column(f"{row['context'] // 1024}k", justify="right")
+        grid.add_column("exponent", justify="right")
+        for part in parts_of(found.growth, phase):
+            times = [value_of(row, phase, part) for row in found.growth]
+            last = [r["exponent"] for r in found.growth[-1]["parts"] if (r["phase"], r["part"]) == (phase, part)]
+            power = "-" if not last or last[0] is None else f"{last[0]:.2f}"
+            grid.add_row(part, *("-" if t is None else show_time(t) for t in times), power)
+        console().print(grid)
+
+
+def parts_of(growth: list[dict[str, Any]], phase: str) -> list[str]:
+    """Parts of a phase in order of first appearance."""
+    seen: dict[str, None] = {}
+    for row in growth:
+        seen.update({r["part"]: None for r in row["parts"] if r["phase"] == phase})
+    return list(seen)
+
+
+def value_of(row: dict[str, Any], phase: str, part: str) -> float | None:
+    """A part's time at one context."""
+    found = [r["time_s"] for r in row["parts"] if (r["phase"], r["part"]) == (phase, part)]
+    return found[0] if found else None

@@ -1,0 +1,231 @@
+"""Plans, estimates and fits as tables for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.markup import escape
+
+from planner.evaluate.results import Estimate, Fit, Memory, Plan
+from planner.report import plot
+from planner.report.console import console, table
+from planner.report.numbers import main_bound, ranged, share, written
+from planner.units import show, show_time
+
+FRONT_ROWS = 8
+
+
+def draw_plan(plan: Plan) -> None:
+    """Ten best layouts, the front, what was ruled out, which inputs are estimates."""
+    out = console()
+    if plan.best is None:
+        out.print(f"[bold]Nothing fits.[/bold] {plan.model} on {plan.system} with {plan.stack}")
+        if plan.nearest:
+            near = plan.nearest
+            out.print(f"nearest: {near['layout']} with {near['concurrency']} in flight: {escape(near['sentence'])}")
+        draw_rejected(plan)
+        return
+    best, workload = plan.best, plan.best.workload
+    out.print(f"[bold]{plan.model} on {plan.system}[/bold], stack {plan.stack}, {best.layout['chips_lent']} chips")
+    out.print(
+        f"prompt {workload['isl']:,} + output {workload['osl']:,} tokens, cache {workload['kv_format']}, state "
+        f"{workload['state_format']}, {workload['arrivals']} arrivals; ranked by {plan.objective}. "
+        f"Batch is requests in flight over all chips."
+    )
+    out.print(f"[dim]second lines: {best.range_basis}[/dim]\n")
+    grid = table()
+    for name in ("", "layout", "batch", "TTFT", "TPOT", "tok/s/chip", "tok/s/user", "GB/chip", "pool", "$/M out", "bound by"):
+        grid.add_column(name, justify="left" if name in ("layout", "bound by") else "right")
+    for rank, row in enumerate(plan.top, 1):
+        grid.add_row(str(rank), *plan_cells(row))
+    out.print(grid)
+    for note in notes(plan):
+        out.print(f"[dim]{escape(note)}[/dim]")
+    draw_front(plan)
+    draw_rejected(plan)
+    draw_assumptions(best)
+    out.print(f"\n[dim]{plan.evaluated:,} points priced in {plan.seconds:.2f} s; {plan.feasible:,} feasible[/dim]")
+
+
+def plan_cells(row: Estimate) -> list[str]:
+    """One layout of a plan."""
+    copies = row.layout["replicas"]
+    bands = row.range
+    pool = row.memory.pool
+    return [
+        row.layout["text"] + (f"\n[dim]x {copies} replicas[/dim]" if copies > 1 else ""),
+        f"{row.concurrency:,}",
+        ranged(row.serving.ttft_s, bands.get("serving.ttft_s"), "s"),
+        ranged(row.decode.tpot_s, bands.get("decode.tpot_s"), "s"),
+        ranged(row.serving.tok_s_per_chip, bands.get("serving.tok_s_per_chip"), "1/s"),
+        ranged(row.decode.tok_s_per_user, bands.get("decode.tok_s_per_user"), "1/s"),
+        f"{row.memory.used_bytes_per_chip / 1e9:.1f}\n[dim]of {row.memory.capacity_bytes_per_chip / 1e9:.0f}[/dim]",
+        f"{pool.used_bytes / 1e12:.2f}\n[dim]of {pool.capacity_bytes / 1e12:.3g} TB[/dim]",
+        ranged(row.cost.usd_per_million_output_tokens, bands.get("cost.usd_per_million_output_tokens"), "USD"),
+        main_bound(row.bounds),
+    ]
+
+
+def notes(plan: Plan) -> list[str]:
+    """What a reader should know before using the table."""
+    assert plan.best is not None
+    error = plan.best.expected_error
+    return [
+        *plan.notes,
+        f"expected error {error['basis']}: {share(error['median_fraction'])} median, {share(error['p90_fraction'])} at the "
+        f"90th percentile, beside the ranges",
+    ]
+
+
+def draw_front(plan: Plan) -> None:
+    """The front as a picture and a few of its points."""
+    out = console()
+    out.print("\n[bold]Front: no other point gives more to a user at the same yield of a chip[/bold]")
+    out.print(plot.front(plan.front), markup=False)
+    rows = table()
+    for name in ("tok/s/user", "tok/s/chip", "TPOT", "TTFT", "batch", "layout"):
+        rows.add_column(name, justify="left" if name == "layout" else "right")
+    step = max(1, (len(plan.front) - 1) // (FRONT_ROWS - 1)) if len(plan.front) > 1 else 1
+    for point in plan.front[::step]:
+        copies = f" x {point['replicas']}" if point["replicas"] > 1 else ""
+        rows.add_row(
+            written(point["tok_s_per_user"], "1/s"), written(point["tok_s_per_chip"], "1/s"), show_time(point["tpot_s"]),
+            show_time(point["ttft_s"]), f"{point['concurrency']:,}", point["layout"] + copies,
+        )  # fmt: skip
+    out.print(rows)
+
+
+def draw_rejected(plan: Plan) -> None:
+    """What ruled other layouts and points out."""
+    out = console()
+    out.print("\n[bold]Ruled out[/bold]")
+    rows = table()
+    rows.add_column("constraint")
+    rows.add_column("count", justify="right")
+    rows.add_column("why")
+    for name, number in plan.rejected.items():
+        rows.add_row(name, f"{number:,}", plan.rejected_sentences[name])
+    out.print(rows)
+
+
+def draw_assumptions(answer: Estimate | Fit) -> None:
+    """Which inputs are estimates, with their ranges."""
+    out = console()
+    rows = table("\nEstimated inputs (value, low to high)")
+    for name in ("input", "value", "range", "status"):
+        rows.add_column(name)
+    for row in answer.assumptions:
+        unit = row["unit"]
+        rows.add_row(
+            row["name"], show(row["value"], unit), f"{show(row['low'], unit)} to {show(row['high'], unit)}", row["status"]
+        )
+    out.print(rows)
+
+
+def draw_estimate(answer: Estimate) -> None:
+    """One layout: headlines with ranges, memory, operators."""
+    out = console()
+    layout = answer.layout
+    out.print(f"[bold]{answer.model} on {answer.system}[/bold], stack {answer.stack}, {layout['text']}, {layout['chips_lent']} chips")
+    for violation in answer.violations:
+        out.print(f"[bold]does not fit:[/bold] {escape(violation['sentence'])}")
+    rows = table()
+    rows.add_column("")
+    rows.add_column("value", justify="right")
+    rows.add_column("range")
+    for label, key, value, unit in headlines(answer):
+        pair = answer.range.get(key)
+        low_high = f"{written(pair[0], unit)} to {written(pair[1], unit)}" if pair and value is not None else ""
+        rows.add_row(label, written(value, unit), f"[dim]{low_high}[/dim]")
+    out.print(rows)
+    out.print(f"[dim]ranges: {answer.range_basis}; expected error {answer.expected_error['basis']} "
+              f"{share(answer.expected_error['median_fraction'])} median[/dim]")  # fmt: skip
+    draw_memory(answer.memory)
+    draw_operators(answer.breakdown)
+    draw_assumptions(answer)
+
+
+def headlines(answer: Estimate) -> list[tuple[str, str, float | None, str]]:
+    """(label, range key, value, unit) of what an estimate leads with."""
+    d, s, p, c = answer.decode, answer.serving, answer.prefill, answer.cost
+    return [
+        (f"TTFT, {answer.concurrency:,} in flight", "serving.ttft_s", s.ttft_s, "s"),
+        ("TTFT, one request, idle system", "prefill.ttft_s", p.ttft_s, "s"),
+        ("TPOT as served", "decode.tpot_s", d.tpot_s, "s"),
+        ("decode step alone", "decode.step_s", d.step_s, "s"),
+        ("end to end", "serving.e2e_s", s.e2e_s, "s"),
+        ("output tok/s per user", "decode.tok_s_per_user", d.tok_s_per_user, "1/s"),
+        ("output tok/s per chip", "serving.tok_s_per_chip", s.tok_s_per_chip, "1/s"),
+        ("decode tok/s per chip, decode alone", "decode.tok_s_per_chip", d.tok_s_per_chip, "1/s"),
+        ("prompt tok/s per chip, prefill alone", "prefill.tok_s_per_chip", p.tok_s_per_chip, "1/s"),
+        ("USD per million output tokens", "cost.usd_per_million_output_tokens", c.usd_per_million_output_tokens, "USD"),
+        ("requests that fit", "memory.max_concurrency", float(answer.memory.max_concurrency), "1"),
+    ]
+
+
+def draw_memory(memory: Memory) -> None:
+    """One chip as a bar, the pool as a line."""
+    out = console()
+    out.print("\n[bold]Memory of a chip of the fullest stage[/bold]")
+    other = memory.activations_bytes_per_chip + memory.buffers_bytes_per_chip
+    requests = memory.used_bytes_per_chip - memory.weights_bytes_per_chip - other - memory.runtime_bytes_per_chip
+    parts = [
+        ("weights", memory.weights_bytes_per_chip),
+        ("requests", requests),
+        ("activations and buffers", other),
+        ("runtime", memory.runtime_bytes_per_chip),
+    ]
+    for line in plot.bar(parts, memory.capacity_bytes_per_chip):
+        out.print(line, markup=False)
+    out.print(
+        f"pool {memory.pool.used_bytes / 1e12:.2f} of {memory.pool.capacity_bytes / 1e12:.3g} TB; "
+        f"{memory.max_concurrency:,} requests of {memory.length:,} tokens fit"
+    )
+
+
+def draw_operators(rows: list[dict[str, Any]]) -> None:
+    """Operators by time, phase by phase."""
+    out = console()
+    for phase in ("decode", "prefill"):
+        mine = sorted((r for r in rows if r["phase"] == phase), key=lambda r: -r["time_s"])
+        whole = sum(r["time_s"] for r in mine)
+        grid = table(f"\n{phase}: {show_time(whole)} " + ("a step" if phase == "decode" else "for one prompt, idle system"))
+        for name in ("operator", "runs", "time", "share", "floor", "reached", "bound", "basis", "what"):
+            grid.add_column(name, justify="right" if name in ("runs", "time", "share", "floor", "reached") else "left")
+        for r in mine:
+            grid.add_row(
+                r["operator"], str(r["count"]), show_time(r["time_s"]), share(r["time_s"] / whole), show_time(r["floor_s"]),
+                share(r["floor_share_fraction"]), r["bound"], r["basis"], r["sentence"],
+            )  # fmt: skip
+        out.print(grid)
+
+
+def draw_fit(answer: Fit) -> None:
+    """Memory of one layout."""
+    out = console()
+    lent = answer.layout["chips_lent"]
+    out.print(f"[bold]{answer.model} on {answer.system}[/bold], {answer.layout['text']}, {lent} chips")
+    for violation in answer.violations:
+        out.print(f"[bold]does not fit:[/bold] {escape(violation['sentence'])}")
+    rows = table()
+    rows.add_column("one chip, fullest stage")
+    rows.add_column("", justify="right")
+    for label, value in (
+        ("capacity", answer.capacity_bytes_per_chip),
+        ("usable", answer.usable_bytes_per_chip),
+        ("weights", answer.weights_bytes_per_chip),
+        ("activations", answer.activations_bytes_per_chip),
+        ("communication buffers", answer.buffers_bytes_per_chip),
+        ("runtime", answer.runtime_bytes_per_chip),
+        ("left for requests", answer.kv_budget_bytes_per_chip),
+        ("cache per token", answer.kv_bytes_per_token_per_chip),
+        ("state per sequence", answer.state_bytes_per_sequence_per_chip),
+        (f"one request of {answer.length:,} tokens", answer.request_bytes_per_chip),
+    ):
+        rows.add_row(label, show(value, "B"))
+    out.print(rows)
+    draw_memory(answer)
+    fewest = f"{answer.min_chips:,}" if answer.min_chips else "not found"
+    out.print(f"fewest chips that hold one such request: {fewest}")
+    out.print(f"[dim]memory fraction: {escape(answer.policy)}[/dim]")
+    draw_assumptions(answer)
