@@ -80,7 +80,7 @@ LONGEST_MESSAGE_PART = 400
 
 
 def one_line(text: object) -> str:
-    """Any text as one printable line: control characters shown escaped, white space folded, the middle of a long one cut."""
+    """Any text as one printable line: control characters escaped, white space folded, the middle of a long one cut."""
     folded = " ".join(str(text).split())
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in folded)
     half = LONGEST_MESSAGE_PART // 2

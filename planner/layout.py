@@ -89,7 +89,11 @@ def complete(keys: dict[str, int], model: Model, text: str) -> Layout:
         return layout
     fixed = {key: values[key] for key in ("ep", "etp", "red") if key in values}
     if "ep" not in fixed and "etp" not in fixed:
-        options = [ep for ep in divisors(stage) if not expert_problem(replace(layout, ep=ep, etp=stage // ep), model, "red" in fixed)]
+        options = [
+            ep
+            for ep in divisors(stage)
+            if not expert_problem(replace(layout, ep=ep, etp=stage // ep), model, "red" in fixed)
+        ]
         ep = max(options, default=stage)
         layout = replace(layout, ep=ep, etp=stage // ep)
     elif "ep" not in fixed and stage % fixed["etp"] == 0:
@@ -127,7 +131,11 @@ def head_problem(tp: int, model: Model) -> Problem | None:
     """TP divides the heads of every attention group."""
     for name, count in heads(model).items():
         if count % tp:
-            return ("heads", f"TP{tp} does not divide the {count} heads of {name}", f"use TP of {listed(divisors(count))}")
+            return (
+                "heads",
+                f"TP{tp} does not divide the {count} heads of {name}",
+                f"use TP of {listed(divisors(count))}",
+            )
     return None
 
 
@@ -136,10 +144,16 @@ def expert_problem(layout: Layout, model: Model, red_given: bool = True) -> Prob
     stage = layout.stage_chips
     if not routed(model):
         if layout.ep * layout.etp * max(layout.red, 1) != 1:
-            return ("experts", "the model has no experts, so EP and ETP are 1 and RED is 0", "leave EP, ETP and RED out")
+            return (
+                "experts",
+                "the model has no experts, so EP and ETP are 1 and RED is 0",
+                "leave EP, ETP and RED out",
+            )
         return None
     if layout.ep * layout.etp != stage:
-        what = f"EP{layout.ep} x ETP{layout.etp} is {layout.ep * layout.etp}, and a stage has TP x DP x CP = {stage} chips"
+        what = (
+            f"EP{layout.ep} x ETP{layout.etp} is {layout.ep * layout.etp}, and a stage has TP x DP x CP = {stage} chips"
+        )
         return ("stage", what, f"make EP x ETP {stage}")
     for name, experts, inner in routed(model):
         if layout.ep > experts:
@@ -170,7 +184,11 @@ def context_problem(layout: Layout, model: Model) -> Problem | None:
     if layout.tp % layout.dcp:
         return ("dcp", f"DCP{layout.dcp} does not divide TP{layout.tp}", f"use DCP of {listed(divisors(layout.tp))}")
     if layout.dcp > 1 and not splits_cache(model):
-        return ("dcp", "no attention of the model keeps one cache for all heads, so DCP splits nothing", "leave DCP out")
+        return (
+            "dcp",
+            "no attention of the model keeps one cache for all heads, so DCP splits nothing",
+            "leave DCP out",
+        )
     return None
 
 

@@ -84,7 +84,11 @@ def written(unit: str) -> dict[str, Any]:
     """JSON Schema of a figure as it is written in YAML."""
     one: dict[str, Any] = {"type": "number"}
     if unit != "1":
-        one = {"type": "string", "pattern": r"^\s*[+-]?[0-9.]+([eE][+-]?[0-9]+)?\s*\S+\s*$", "examples": [EXAMPLES[unit]]}
+        one = {
+            "type": "string",
+            "pattern": r"^\s*[+-]?[0-9.]+([eE][+-]?[0-9]+)?\s*\S+\s*$",
+            "examples": [EXAMPLES[unit]],
+        }
     return {
         "type": "object",
         "description": f"a figure in {unit}" if unit != "1" else "a pure number",

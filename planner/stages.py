@@ -1,7 +1,8 @@
 """Pipeline stages: contiguous runs of layers, as even as whole layers allow, and what each stage holds.
 
-A stage is counted by what it holds of each layer group; of two stages the one that holds no more of anything can never be
-the slowest nor the fullest and is dropped. Few remain (4 for Kimi K3), so a formula takes the maximum over them.
+A stage is counted by what it holds of each layer group; of two stages the one that holds no more of anything can
+never be the slowest nor the fullest and is dropped. Few remain (4 for Kimi K3), so a formula takes the maximum over
+them.
 """
 
 from __future__ import annotations

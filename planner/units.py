@@ -96,12 +96,12 @@ def parse_count(text: object, where: str) -> int:
     return int(value)
 
 
-SCALES = {
-    "B": ("B", (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
-    "B/s": ("B/s", (1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
-    "FLOP": ("FLOP", (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP")),
-    "FLOP/s": ("FLOP/s", (1e15, "PFLOPS"), (1e12, "TFLOPS"), (1e9, "GFLOPS")),
-    "W": ("W", (1e3, "kW")),
+SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "B": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
+    "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
+    "FLOP": ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP")),
+    "FLOP/s": ((1e15, "PFLOPS"), (1e12, "TFLOPS"), (1e9, "GFLOPS")),
+    "W": ((1e3, "kW"),),
 }
 
 
@@ -115,11 +115,10 @@ def show(value: float | None, unit: str) -> str:
         return f"{value * 3600:.4g} USD/h"
     if unit not in SCALES:
         return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-    plain, *steps = SCALES[unit]
-    for factor, name in steps:  # type: ignore[misc]
-        if abs(value) >= factor:  # type: ignore[has-type]
-            return f"{value / factor:.4g} {name}"  # type: ignore[has-type]
-    return f"{value:.4g} {plain}"
+    for factor, name in SCALES[unit]:
+        if abs(value) >= factor:
+            return f"{value / factor:.4g} {name}"
+    return f"{value:.4g} {unit}"
 
 
 def show_time(seconds: float) -> str:

@@ -23,7 +23,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-specs_app = typer.Typer(name="specs", help="List, show and check spec files.", no_args_is_help=False, invoke_without_command=True)
+specs_app = typer.Typer(
+    name="specs", help="List, show and check spec files.", no_args_is_help=False, invoke_without_command=True
+)
 app.add_typer(specs_app)
 
 
@@ -134,9 +136,7 @@ def fit(
 @app.command()
 def explain(
     model: o.Name, on: o.On, layout: o.LayoutText, isl: o.Isl, osl: o.Osl, concurrency: o.Concurrency,
-    quantity: Annotated[str | None, typer.Option("--quantity", metavar="NAME", help="one named quantity: its formula and value")] = None,
-    latex: Annotated[bool, typer.Option("--latex", help="formulas as LaTeX")] = False,
-    growth: Annotated[bool, typer.Option("--growth", help="time of each part against context from 8k to the model's limit")] = False,
+    quantity: o.QuantityName = None, latex: o.Latex = False, growth: o.Growth = False,
     chips: o.Chips = None, stack: o.StackName = None, kv_dtype: o.KvDtype = "bf16", state_dtype: o.StateDtype = "fp32",
     chunk: o.Chunk = None, arrivals: o.Arrivals = "steady", memory_fraction: o.MemoryFraction = None,
     prefix_hit: o.PrefixHit = "0", routing_skew: o.RoutingSkew = "1", draft_tokens: o.DraftTokens = "0",
@@ -152,8 +152,8 @@ def explain(
         draft_tokens=draft_tokens, accepted_length=accepted_length, vision=vision,
     )  # fmt: skip
     answer = reason(
-        model, on, layout, workload, stack=stack, chips=o.maybe_count(chips, "--chips"), quantity=quantity, growth=growth,
-        formulas=latex or quantity is not None,
+        model, on, layout, workload, stack=stack, chips=o.maybe_count(chips, "--chips"), quantity=quantity,
+        growth=growth, formulas=latex or quantity is not None,
     )  # fmt: skip
     emit(answer, as_json, lambda found: draw_explanation(found, latex=latex))
 

@@ -9,35 +9,57 @@ import typer
 from planner.errors import BadInput, BadUnit, BadWorkload, UnknownName, nearest
 from planner.units import parse, parse_count
 
-Name = Annotated[str, typer.Argument(metavar="MODEL", help="a name in model_specs/, or the path of a YAML in that form")]
+Name = Annotated[
+    str, typer.Argument(metavar="MODEL", help="a name in model_specs/, or the path of a YAML in that form")
+]
 On = Annotated[str, typer.Option("--on", metavar="SYSTEM", help="a name in hardware_specs/systems/, or a path")]
 LayoutText = Annotated[str, typer.Option("--layout", metavar="LAYOUT", help="such as 'TP8 DP8 EP64'")]
-AnyLayout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help="such as 'TP8 DP8 EP64'; default: roomiest")]
+AnyLayout = Annotated[
+    str | None, typer.Option("--layout", metavar="LAYOUT", help="such as 'TP8 DP8 EP64'; default: roomiest")
+]
 Isl = Annotated[str, typer.Option("--isl", metavar="N", help="prompt tokens of a request: 8192 or 8k")]
 Osl = Annotated[str, typer.Option("--osl", metavar="N", help="output tokens of a request: 1024 or 1k")]
 Concurrency = Annotated[str, typer.Option("--concurrency", metavar="N", help="requests in flight, whole deployment")]
 AnyConcurrency = Annotated[
-    str | None, typer.Option("--concurrency", metavar="N", help="requests in flight, whole deployment; default: searched")
+    str | None,
+    typer.Option("--concurrency", metavar="N", help="requests in flight, whole deployment; default: searched"),
 ]
 Rate = Annotated[str | None, typer.Option("--rate", metavar="R", help="requests to serve, such as 20/s")]
 Ttft = Annotated[str | None, typer.Option("--ttft", metavar="T", help="target for time to first token, such as 2s")]
 Tpot = Annotated[str | None, typer.Option("--tpot", metavar="T", help="target for time per output token, such as 50ms")]
 Chips = Annotated[str | None, typer.Option("--chips", metavar="N", help="chips lent; replicas fill them")]
-StackName = Annotated[str | None, typer.Option("--stack", metavar="STACK", help="software stack; default: the system's")]
+StackName = Annotated[
+    str | None, typer.Option("--stack", metavar="STACK", help="software stack; default: the system's")
+]
 KvDtype = Annotated[str, typer.Option("--kv-dtype", metavar="D", help="cache format: bf16 fp8 int8 int4 mxfp4 nvfp4")]
 StateDtype = Annotated[str, typer.Option("--state-dtype", metavar="D", help="recurrent state format: fp32 bf16")]
-Chunk = Annotated[str | None, typer.Option("--chunk", metavar="N", help="prefill tokens per pass; default: the stack's")]
+Chunk = Annotated[
+    str | None, typer.Option("--chunk", metavar="N", help="prefill tokens per pass; default: the stack's")
+]
 Arrivals = Annotated[str, typer.Option("--arrivals", metavar="A", help="steady or waves")]
-MemoryFraction = Annotated[str | None, typer.Option("--memory-fraction", metavar="F", help="share of memory usable, 0 to 1")]
+MemoryFraction = Annotated[
+    str | None, typer.Option("--memory-fraction", metavar="F", help="share of memory usable, 0 to 1")
+]
 PrefixHit = Annotated[str, typer.Option("--prefix-hit", metavar="F", help="share of the prompt already cached, 0 to 1")]
-RoutingSkew = Annotated[str, typer.Option("--routing-skew", metavar="F", help="heaviest expert rank over the mean, from 1")]
+RoutingSkew = Annotated[
+    str, typer.Option("--routing-skew", metavar="F", help="heaviest expert rank over the mean, from 1")
+]
 DraftTokens = Annotated[str, typer.Option("--draft-tokens", metavar="K", help="tokens drafted and verified per step")]
-AcceptedLength = Annotated[str, typer.Option("--accepted-length", metavar="A", help="tokens gained per step, 1 to K + 1")]
+AcceptedLength = Annotated[
+    str, typer.Option("--accepted-length", metavar="A", help="tokens gained per step, 1 to K + 1")
+]
 Vision = Annotated[bool, typer.Option("--vision", help="load the vision tower on the first stage")]
 Objective = Annotated[str, typer.Option("--objective", metavar="O", help="throughput, latency or cost")]
 Mode = Annotated[str, typer.Option("--mode", metavar="M", help="aggregated: prefill and decode share the chips")]
 Top = Annotated[str, typer.Option("--top", metavar="N", help="layouts to show")]
-MaxLen = Annotated[str | None, typer.Option("--max-len", metavar="N", help="tokens of a request; default: the model's context")]
+MaxLen = Annotated[
+    str | None, typer.Option("--max-len", metavar="N", help="tokens of a request; default: the model's context")
+]
+QuantityName = Annotated[
+    str | None, typer.Option("--quantity", metavar="NAME", help="one named quantity: its formula and value")
+]
+Latex = Annotated[bool, typer.Option("--latex", help="formulas as LaTeX")]
+Growth = Annotated[bool, typer.Option("--growth", help="time of each part against context, 8k to the model's limit")]
 Json = Annotated[bool, typer.Option("--json", help="the answer as JSON on stdout")]
 
 

@@ -1,4 +1,4 @@
-"""The operators of one float run as rows: what each costs, what bounds it, how near its floor it comes, how well it is known."""
+"""The operators of one float run as rows: cost, bound, nearness to the floor, and how well each is known."""
 
 from __future__ import annotations
 

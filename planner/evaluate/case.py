@@ -37,15 +37,21 @@ def check_workload(case: Case, workload: Workload) -> None:
     if workload.isl + workload.osl > longest:
         what = f"{workload.isl} + {workload.osl} tokens exceed the {longest} of {model.name}"
         room = longest - workload.osl
-        raise BadWorkload("isl + osl", what, f"with --osl {workload.osl} the largest --isl is {room}" if room > 0 else "ask for less")
+        raise BadWorkload(
+            "isl + osl", what, f"with --osl {workload.osl} the largest --isl is {room}" if room > 0 else "ask for less"
+        )
     if workload.draft_tokens and model.draft is None:
         raise BadWorkload("draft-tokens", f"{model.name} names no draft model", "add `draft` to the model's YAML")
     if workload.accepted_length > workload.draft_tokens + 1:
         most = workload.draft_tokens + 1
-        what = f"{workload.accepted_length:g} tokens a step cannot come from {workload.draft_tokens} drafts and one token"
+        what = (
+            f"{workload.accepted_length:g} tokens a step cannot come from {workload.draft_tokens} drafts and one token"
+        )
         raise BadWorkload("accepted-length", what, f"give at most {most}")
     if workload.draft_tokens and workload.accepted_length == 1:
-        raise BadWorkload("accepted-length", "drafts are verified but none is accepted", "give --accepted-length over 1")
+        raise BadWorkload(
+            "accepted-length", "drafts are verified but none is accepted", "give --accepted-length over 1"
+        )
 
 
 def check_chips(case: Case, chips: int, what: str) -> None:
@@ -73,7 +79,12 @@ def shape_of(case: Case, workload: Workload, slots: int) -> Structure:
 
 
 def point_of(
-    case: Case, layout: Layout, workload: Workload, replicas: int = 1, lent: int | None = None, length: int | None = None
+    case: Case,
+    layout: Layout,
+    workload: Workload,
+    replicas: int = 1,
+    lent: int | None = None,
+    length: int | None = None,
 ) -> Point:
     """A deployment of `replicas` of a layout on `lent` chips."""
     slots = len(heaviest(case.model, layout.pp))

@@ -1,7 +1,7 @@
 """A sheet as numpy source: one line per quantity under its own name, arrays dropped after their last use.
 
-For large flat sweeps and draws. Our own printer: quotients stay quotients, so exact ceilings stay exact; nothing is
-rearranged, so the kernel's numbers are the formulas' numbers.
+For large flat sweeps and draws. Our own printer: quotients stay quotients, so exact ceilings stay exact; sympy may
+order factors of a product anew, so kernel and floats agree to rounding (1e-12), not to the bit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def soft2(x, y):
 '''
 
 
-class NumpyPrinter(StrPrinter):  # type: ignore[misc]
+class NumpyPrinter(StrPrinter):
     """Expressions as numpy calls by name."""
 
     def _print_Function(self, expr: Any) -> str:
@@ -84,7 +84,8 @@ def source(book: Book, outputs: tuple[str, ...], name: str = "kernel") -> str:
     body = "\n".join(lines)
     arguments = ",\n    ".join(inputs)
     returned = ", ".join(outputs)
-    return f"{HEAD}\nINPUTS = {tuple(inputs)!r}\nOUTPUTS = {outputs!r}\n\n\ndef {name}(\n    {arguments},\n):\n{body}\n    return ({returned},)\n"
+    names = f"INPUTS = {tuple(inputs)!r}\nOUTPUTS = {outputs!r}\n"
+    return f"{HEAD}\n{names}\n\ndef {name}(\n    {arguments},\n):\n{body}\n    return ({returned},)\n"
 
 
 Kernel = Callable[..., tuple[Any, ...]]

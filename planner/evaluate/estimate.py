@@ -7,7 +7,7 @@ from typing import Any
 from planner.errors import BadLayout
 from planner.evaluate import breakdown
 from planner.evaluate.case import Point, case_of, check_chips, check_workload, point_of
-from planner.evaluate.inputs import Case, Leaf, setting
+from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Cost, Decode, Estimate, Memory, Pool, Prefill, Serving
 from planner.layout import KEYS, Layout
 from planner.model.deployment import deployment
@@ -61,18 +61,23 @@ def estimate(
     lent = chips or found.chips
     check_chips(case, lent, "asked for")
     if lent < found.chips:
-        raise BadLayout("chips", f"{lent} chips cannot hold a layout of {found.chips}", "lend more or use a smaller layout")
+        raise BadLayout(
+            "chips", f"{lent} chips cannot hold a layout of {found.chips}", "lend more or use a smaller layout"
+        )
+    from planner.evaluate.influence import assumptions
     from planner.evaluate.ranges import ranges
 
     replicas = lent // found.chips
     point = point_of(case, found, workload, replicas, lent)
-    bands = ranges(point.shape, point.values, point.raw, point.leaves, HEADLINES)
-    return assemble(case, found, workload, replicas, lent, point, {key: [float(v) for v in pair[:, 0]] for key, pair in bands.items()})
+    inputs = (point.shape, point.values, point.raw, point.leaves, HEADLINES)
+    bands = {key: [float(v) for v in pair[:, 0]] for key, pair in ranges(*inputs).items()}
+    return assemble(case, found, workload, replicas, lent, point, bands, assumptions(*inputs)[0])
 
 
 def assemble(
-    case: Case, layout: Layout, workload: Workload, replicas: int, lent: int, point: Point, bands: dict[str, list[float]]
-) -> Estimate:
+    case: Case, layout: Layout, workload: Workload, replicas: int, lent: int, point: Point,
+    bands: dict[str, list[float]], assumed: list[dict[str, Any]],
+) -> Estimate:  # fmt: skip
     """The answer for one point from a float run and the ranges of its headlines."""
     say, on = run(point)
     q = {name: quantity.value for name, quantity in say.rows.items()}
@@ -107,7 +112,7 @@ def assemble(
         range=bands,
         range_basis=range_basis(),
         expected_error=case.stack.expected_error.model_dump(),
-        assumptions=assumptions(point.leaves),
+        assumptions=assumed,
     )  # fmt: skip
 
 
@@ -166,12 +171,3 @@ def memory_violations(q: dict[str, Any], memory: Memory) -> list[dict[str, Any]]
     )
     needed, available = memory.used_bytes_per_chip, memory.usable_bytes_per_chip
     return [{"constraint": "memory", "needed": needed, "available": available, "sentence": sentence}]
-
-
-def assumptions(leaves: dict[str, Leaf]) -> list[dict[str, Any]]:
-    """Every input that is not published or derived: value, range, source."""
-    return [
-        {"name": name, "value": leaf.value, "low": leaf.low, "high": leaf.high, "unit": leaf.unit,
-         "status": leaf.status, "source": leaf.source}
-        for name, leaf in sorted(leaves.items()) if leaf.uncertain
-    ]  # fmt: skip

@@ -12,6 +12,7 @@ from planner.evaluate.case import Point, case_of, check_chips, check_workload, p
 from planner.evaluate.estimate import run
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Result
+from planner.kinds.formats import FormatName
 from planner.layout import Layout
 from planner.quantities import Say
 from planner.specs.hardware import System
@@ -20,14 +21,15 @@ from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 
 SHORTEST = 8192
+RATED: tuple[FormatName, ...] = ("bf16", "fp8", "mxfp4", "int8")
 
 
 @dataclass(frozen=True)
 class Explanation(Result):
     """`planner explain`.
 
-    quantities: name -> {value, unit, sentence, reference, and formula and latex where asked}. model: facts of the model that
-    need no layout. growth: per context the time of every part, and its exponent between neighbours.
+    quantities: name -> {value, unit, sentence, reference, and formula and latex where asked}. model: facts of the
+    model that need no layout. growth: per context the time of every part, and its exponent between neighbours.
     """
 
     model_name: str
@@ -139,8 +141,8 @@ def facts(case: Case, point: Point) -> dict[str, float]:
 def roofline(case: Case) -> dict[str, float]:
     """The roofs of the chip: bandwidth and peak rates it has."""
     found = {"memory_bandwidth_bytes_per_s": case.chip.memory_bandwidth.value}
-    for format in ("bf16", "fp8", "mxfp4", "int8"):
-        rate = case.chip.rate(format)  # type: ignore[arg-type]
+    for format in RATED:
+        rate = case.chip.rate(format)
         if rate is not None:
             found[f"{format}_flops_per_s"] = rate.value
     return found

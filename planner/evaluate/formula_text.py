@@ -10,7 +10,7 @@ from sympy.printing.latex import LatexPrinter
 from planner.evaluate.compiled import NumpyPrinter
 
 
-class NameLatex(LatexPrinter):  # type: ignore[misc]
+class NameLatex(LatexPrinter):
     """LaTeX with whole names upright, not split at underscores."""
 
     def _print_Symbol(self, expr: Any, style: str = "plain") -> str:

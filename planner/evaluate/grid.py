@@ -48,7 +48,10 @@ def slots_needed(model: Model, layouts: Iterable[Layout]) -> int:
 
 
 def evaluate(
-    shape: Structure, values: Mapping[str, Q], raw: Mapping[str, Any], wanted: frozenset[str],
+    shape: Structure,
+    values: Mapping[str, Q],
+    raw: Mapping[str, Any],
+    wanted: frozenset[str],
     formulas: Callable[[Say, Structure, Any], object] = deployment,
 ) -> dict[str, Q]:
     """The wanted quantities on whatever arrays the values are, unbroadcast."""

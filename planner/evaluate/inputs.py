@@ -25,7 +25,20 @@ from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 from planner.stages import heaviest, whole_model
 
-RESERVED = ("model", "chip", "system", "stack", "kernel", "link", "layout", "ask", "constant", "count", "residual", "draft")
+RESERVED = (
+    "model",
+    "chip",
+    "system",
+    "stack",
+    "kernel",
+    "link",
+    "layout",
+    "ask",
+    "constant",
+    "count",
+    "residual",
+    "draft",
+)
 BASES = ("layer_time", "request_time", "prefill_factor")
 """Stack figures that stand for an operator; their status says how well they are known."""
 
@@ -69,7 +82,7 @@ def leaf(figure: Figure) -> Leaf:
 
 
 def of_record(record: BaseModel, source: str) -> tuple[dict[str, Leaf], dict[str, Any]]:
-    """(numbers, structural values) of a record's own fields: figures, counts, bytes of its formats; text, flags, null."""
+    """(numbers, structural values) of a record: figures, counts, bytes of its formats; text, flags, null."""
     numbers: dict[str, Leaf] = {}
     raw: dict[str, Any] = {}
     for name in type(record).model_fields:
@@ -166,7 +179,7 @@ def layout_values(model: Model, layout: Layout, replicas: int, lent: int, slots:
 
 
 def setting(shape: Structure, values: Mapping[str, Q], raw: Mapping[str, Any]) -> Any:
-    """The namespace formulas read: on.chip.memory, on.kernel.dense.floor, on.groups['kda'].heads, on.layout.stages[0]."""
+    """The namespace formulas read: on.chip.memory, on.kernel.dense.floor, on.groups['kda'].heads and so on."""
     tree: dict[str, Any] = {}
     for name, value in [*raw.items(), *values.items()]:
         *path, last = name.split(".")
@@ -174,7 +187,9 @@ def setting(shape: Structure, values: Mapping[str, Q], raw: Mapping[str, Any]) -
         for part in path:
             place = place.setdefault(part, {})
         place[last] = value
-    groups = {name: SimpleNamespace(**tree.pop(name)) for name in [n for n, _ in (*shape.attention, *shape.feed_forward)]}
+    groups = {
+        name: SimpleNamespace(**tree.pop(name)) for name in [n for n, _ in (*shape.attention, *shape.feed_forward)]
+    }
     counts = tree.pop("count")
     layout = tree.pop("layout")
     stages = [layout.pop(f"stage{i}") for i in range(shape.stages)]

@@ -1,8 +1,9 @@
 """Ranges: the estimated specs drawn together through the same formulas, draws being one more axis.
 
-Each uncertain leaf lies between its low and high with its median at the value. Leaves of one `with_group` move together: they
-share the draw's position, so that a fast chip is fast in every format; a group written with a minus moves against it. Draws are stratified and shuffled with
-a fixed seed, so two runs give the same bytes. What is reported is the 10th to the 90th percentile.
+Each uncertain leaf lies between its low and high with its median at the value. Leaves of one `with_group` move together:
+they share the draw's position, so that a fast chip is fast in every format; a group written with a minus moves against
+it. Draws are stratified and shuffled with a fixed seed, so two runs give the same bytes. What is reported is the 10th to
+the 90th percentile.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from planner.model.structure import Structure
 DRAWS = 512
 SEED = 890
 PERCENTILES = (10, 90)
-BASIS = f"{PERCENTILES[0]}th to {PERCENTILES[1]}th percentile of {DRAWS} draws of the estimated specs; the model's own error apart"
+BASIS = (
+    f"{PERCENTILES[0]}th to {PERCENTILES[1]}th percentile of {DRAWS} draws of the estimated specs; "
+    "the model's own error apart"
+)
 
 
 def spread(position: Any, leaf: Leaf) -> Any:
-    """The value at a position in 0..1: half of the mass on each side of the value, each side triangular with its peak there.
+    """The value at a position in 0..1: half of the mass on each side, each side triangular with its peak at the value.
 
     x = value - (value - low) (1 - sqrt(2 p))          p < 1/2
     x = value + (high - value) (1 - sqrt(2 (1 - p)))   otherwise

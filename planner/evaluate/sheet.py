@@ -1,7 +1,8 @@
 """The formulas over symbols: an ordered sheet of named quantities.
 
-Same functions, same names. Every input is a symbol of its dotted name with underscores; every quantity an expression in inputs
-and earlier quantities, with its unit, a sentence and a reference. Explanation, LaTeX and the compiled kernel read the sheet.
+Same functions, same names. Every input is a symbol of its dotted name with underscores; every quantity an expression
+in inputs and earlier quantities, with its unit, a sentence and a reference. Explanation, LaTeX and the compiled
+kernel read the sheet.
 """
 
 from __future__ import annotations

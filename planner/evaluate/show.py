@@ -12,7 +12,17 @@ from planner.evaluate.totals import cache_sizes, totals
 from planner.kinds.attention import ATTENTION
 from planner.record import Record
 from planner.specs.hardware import Chip, System
-from planner.specs.library import FOLDERS, describe, existing, load_chip, load_model, load_stack, load_system, names, read_yaml
+from planner.specs.library import (
+    FOLDERS,
+    describe,
+    existing,
+    load_chip,
+    load_model,
+    load_stack,
+    load_system,
+    names,
+    read_yaml,
+)
 from planner.specs.model import Model
 from planner.specs.stack import Stack
 

@@ -1,4 +1,5 @@
-"""What a model is, before any layout: parameters, bytes, cache and state, from the same weight groups as everything else.
+"""What a model is, before any layout: parameters, bytes, cache and state, from the same weight groups as everything
+else.
 
 Needs neither numpy nor sympy: listing and showing specs stays cheap.
 """

@@ -16,9 +16,7 @@ from planner.quantities import Say
 from planner.roofline import operator
 
 
-def dense_product(
-    say: Say, name: str, sentence: str, weights: list[Weight], share: Shares, tokens: Q, on: Any
-) -> Q:
+def dense_product(say: Say, name: str, sentence: str, weights: list[Weight], share: Shares, tokens: Q, on: Any) -> Q:
     """Time of the products of `tokens` rows with `weights`, sharded by `share`."""
     held, moved = product_size(weights, share)
     flops = on.constant.multiply_add_flops * held * tokens

@@ -1,8 +1,8 @@
 """Weight groups: every matrix of a layer says once how it is sharded; memory and bytes read use the same words.
 
-    tp      split over the attention tensor-parallel ranks          held = parameters / TP
-    ep      split over expert-parallel ranks and expert TP          held = said by the kind (padding, redundant experts)
-    copied  whole on every rank                                     held = parameters
+tp      split over the attention tensor-parallel ranks          held = parameters / TP
+ep      split over expert-parallel ranks and expert TP          held = said by the kind (padding, redundant experts)
+copied  whole on every rank                                     held = parameters
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cost of a pass by layer group, and how groups add up over stages.
 
-    all stages   sum over groups of count x cost
-    slowest      max over the distinct heaviest stages of the same sum with that stage's counts
+all stages   sum over groups of count x cost
+slowest      max over the distinct heaviest stages of the same sum with that stage's counts
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def over_layers(costs: Costs, counts: dict[str, Q]) -> Q:
 
 def pass_time(say: Say, shape: Structure, costs: Costs, hand_over: Q, on: Any) -> tuple[Q, Q]:
     """(all stages with their hops, slowest stage with its hop)."""
-    whole = say("all_stages_s", over_layers(costs, on.count) + on.layout.pp * hand_over, "one pass, every stage in turn")
+    whole = say(
+        "all_stages_s", over_layers(costs, on.count) + on.layout.pp * hand_over, "one pass, every stage in turn"
+    )
     stages = [
         say(f"stage{i}_s", over_layers(costs, on.layout.stages[i]), f"heaviest stage {i}") for i in range(shape.stages)
     ]

@@ -20,7 +20,9 @@ from planner.roofline import fixed
 
 def in_group(say: Say, on: Any) -> Q:
     """Requests of the fullest attention group: ceil(C / (DP replicas))."""
-    return say("group", ceil_div(on.ask.concurrency, on.layout.dp * on.layout.replicas), "requests of an attention group")
+    return say(
+        "group", ceil_div(on.ask.concurrency, on.layout.dp * on.layout.replicas), "requests of an attention group"
+    )
 
 
 def step(say: Say, shape: Structure, group: Q, on: Any) -> Q:

@@ -32,7 +32,9 @@ def weights_by_group(say: Say, shape: Structure, on: Any) -> Costs:
     held[FIRST] = tables.first_stage(shape, on)
     final = held_bytes(shape.residual.final_weights(on.residual, on.model.width), share)
     held[LAST] = tables.last_stage(shape, on) + final
-    return {name: say(f"{name}_bytes", value, f"{name}: weights on one chip, one layer") for name, value in held.items()}
+    return {
+        name: say(f"{name}_bytes", value, f"{name}: weights on one chip, one layer") for name, value in held.items()
+    }
 
 
 def request_by_group(say: Say, shape: Structure, on: Any) -> tuple[Costs, Costs]:
@@ -64,7 +66,7 @@ def buffers(say: Say, shape: Structure, busy: Any, step_tokens: Q, on: Any) -> Q
     """Dispatch and combine rows of the tokens that enter at this chip, times the stack's buffers."""
     tokens = maximum(busy.entering, step_tokens / (on.layout.tp * on.layout.cp))
     row: Q = 0
-    for name, feed in shape.feed_forward:
+    for name, _ in shape.feed_forward:
         group = on.groups[name]
         if hasattr(group, "top_k"):
             width = on.model.width if group.latent is None else group.latent

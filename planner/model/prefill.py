@@ -61,7 +61,9 @@ def prefill(say: Say, shape: Structure, cut: Any, on: Any) -> tuple[Q, Q]:
     """(one prompt on an idle system, one prompt's share of a saturated one)."""
     idle = say.scope("prefill", phase="prefill")
     whole_idle, slowest_idle = one_pass(idle, shape, load_of(cut, 1, cut.piece, on), on)
-    plain = idle("plain_s", whole_idle + (cut.chunks - 1) * slowest_idle, "all passes over one prompt, before the factor")
+    plain = idle(
+        "plain_s", whole_idle + (cut.chunks - 1) * slowest_idle, "all passes over one prompt, before the factor"
+    )
     behind = "passes of one prompt that overlap in the pipeline"
     fixed(idle.scope("pipeline_overlap", group="once"), "pipeline", behind, plain - cut.chunks * whole_idle, "derived")
     factor = "measured over modelled prefill"

@@ -1,7 +1,7 @@
 """Weights outside the layer kinds: embedding, output head, vision tower, draft model.
 
-Embedding and head are vocabulary x width, split over attention TP. The vision tower is copied on every chip of the first
-stage, and only where it is loaded. A draft is split over attention TP on the last stage.
+Embedding and head are vocabulary x width, split over attention TP. The vision tower is copied on every chip of the
+first stage, and only where it is loaded. A draft is split over attention TP on the last stage.
 """
 
 from __future__ import annotations

@@ -17,4 +17,6 @@ def console() -> Console:
 
 def table(title: str = "") -> Table:
     """A table in the house style."""
-    return Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    return Table(
+        title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )

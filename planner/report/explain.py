@@ -37,7 +37,9 @@ def draw_explanation(found: Explanation, latex: bool = False) -> None:
     out.print("\n[bold]References[/bold]")
     for reference in found.references:
         out.print(f"  {escape(reference)}")
-    out.print(f"[dim]{len(found.quantities)} named quantities; --quantity NAME shows one with its formula, --json all[/dim]")
+    out.print(
+        f"[dim]{len(found.quantities)} named quantities; --quantity NAME shows one with its formula, --json all[/dim]"
+    )
 
 
 def draw_facts(found: Explanation) -> None:

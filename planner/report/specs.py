@@ -50,7 +50,9 @@ def draw_spec(found: dict[str, Any]) -> None:
     plain.add_column("value", overflow="fold")
     for name, value in found.items():
         if isinstance(value, (int, str, bool)) and name not in ("title", "source", "note", "kind", "name"):
-            plain.add_row(name, escape(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)))
+            plain.add_row(
+                name, escape(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+            )
     if "pool" in found:
         plain.add_row("pool", show(found["pool"]["capacity_bytes"], "B"))
     out.print(plain)
@@ -73,8 +75,9 @@ def draw_derived(found: dict[str, Any]) -> None:
     rows.add_column("", justify="right")
     rows.add_column("")
     total, active = derived["total_params"], derived["active_params"]
-    rows.add_row("parameters, text", f"{total:,}", f"stated {published['total_params']:.4g}, {off(total, published['total_params'])}")
-    rows.add_row("active a token", f"{active:,}", f"stated {published['active_params']:.4g}, {off(active, published['active_params'])}; {published['active_convention']}")
+    rows.add_row("parameters, text", f"{total:,}", beside(total, published["total_params"]))
+    convention = published["active_convention"]
+    rows.add_row("active a token", f"{active:,}", f"{beside(active, published['active_params'])}; {convention}")
     rows.add_row("weights as shipped", show(derived["weights_bytes"], "B"), f"{derived['weights_bytes']:,} B")
     rows.add_row("cache a token", f"{derived['kv_bytes_per_token']:,.0f} B", derived["kv_format"])
     rows.add_row("state a sequence", f"{derived['state_bytes_per_sequence']:,.0f} B", derived["state_format"])
@@ -83,9 +86,9 @@ def draw_derived(found: dict[str, Any]) -> None:
     out.print(rows)
 
 
-def off(value: float, stated: float) -> str:
-    """How far a value is from a stated one."""
-    return f"{(value / stated - 1) * 100:+.2f} %"
+def beside(value: float, stated: float) -> str:
+    """What the maker states, and how far the value is from it."""
+    return f"stated {stated:.4g}, {(value / stated - 1) * 100:+.2f} %"
 
 
 def draw_check(found: dict[str, Any]) -> None:

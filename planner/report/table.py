@@ -13,6 +13,8 @@ from planner.report.numbers import main_bound, ranged, share, written
 from planner.units import show, show_time
 
 FRONT_ROWS = 8
+ASSUMPTION_ROWS = 15
+HEADINGS = ("TTFT", "TPOT", "tok/s/chip", "tok/s/user", "GB/chip", "pool", "$/M out")
 
 
 def draw_plan(plan: Plan) -> None:
@@ -34,7 +36,7 @@ def draw_plan(plan: Plan) -> None:
     )
     out.print(f"[dim]second lines: {best.range_basis}[/dim]\n")
     grid = table()
-    for name in ("", "layout", "batch", "TTFT", "TPOT", "tok/s/chip", "tok/s/user", "GB/chip", "pool", "$/M out", "bound by"):
+    for name in ("", "layout", "batch", *HEADINGS, "bound by"):
         grid.add_column(name, justify="left" if name in ("layout", "bound by") else "right")
     for rank, row in enumerate(plan.top, 1):
         grid.add_row(str(rank), *plan_cells(row))
@@ -70,10 +72,10 @@ def notes(plan: Plan) -> list[str]:
     """What a reader should know before using the table."""
     assert plan.best is not None
     error = plan.best.expected_error
+    median, wide = share(error["median_fraction"]), share(error["p90_fraction"])
     return [
         *plan.notes,
-        f"expected error {error['basis']}: {share(error['median_fraction'])} median, {share(error['p90_fraction'])} at the "
-        f"90th percentile, beside the ranges",
+        f"expected error {error['basis']}: {median} median, {wide} at the 90th percentile, beside the ranges",
     ]
 
 
@@ -89,8 +91,8 @@ def draw_front(plan: Plan) -> None:
     for point in plan.front[::step]:
         copies = f" x {point['replicas']}" if point["replicas"] > 1 else ""
         rows.add_row(
-            written(point["tok_s_per_user"], "1/s"), written(point["tok_s_per_chip"], "1/s"), show_time(point["tpot_s"]),
-            show_time(point["ttft_s"]), f"{point['concurrency']:,}", point["layout"] + copies,
+            written(point["tok_s_per_user"], "1/s"), written(point["tok_s_per_chip"], "1/s"),
+            show_time(point["tpot_s"]), show_time(point["ttft_s"]), f"{point['concurrency']:,}", point["layout"] + copies,
         )  # fmt: skip
     out.print(rows)
 
@@ -109,24 +111,35 @@ def draw_rejected(plan: Plan) -> None:
 
 
 def draw_assumptions(answer: Estimate | Fit) -> None:
-    """Which inputs are estimates, with their ranges."""
+    """Which inputs are estimates, their ranges, and how far each alone moves the answer."""
     out = console()
-    rows = table("\nEstimated inputs (value, low to high)")
-    for name in ("input", "value", "range", "status"):
+    fit = isinstance(answer, Fit)
+    keys = ("memory.max_concurrency",) if fit else ("serving.tok_s_per_chip", "decode.tpot_s")
+    rows = table("\nEstimated inputs, strongest first (effect of the low and the high end alone)")
+    for name in ("input", "value", "range", "status", *(key.split(".")[1].removesuffix("_s") for key in keys)):
         rows.add_column(name)
-    for row in answer.assumptions:
+    for row in answer.assumptions[:ASSUMPTION_ROWS]:
         unit = row["unit"]
-        rows.add_row(
-            row["name"], show(row["value"], unit), f"{show(row['low'], unit)} to {show(row['high'], unit)}", row["status"]
-        )
+        band = f"{show(row['low'], unit)} to {show(row['high'], unit)}"
+        effects = [effect(row["effect"].get(key)) for key in keys]
+        rows.add_row(row["name"], show(row["value"], unit), band, row["status"], *effects)
     out.print(rows)
+    more = len(answer.assumptions) - ASSUMPTION_ROWS
+    if more > 0:
+        out.print(f"[dim]and {more} weaker ones: --json lists all with their sources[/dim]")
+
+
+def effect(pair: list[float] | None) -> str:
+    """'-12 %, +9 %'; a dash where there is none."""
+    return f"{pair[0] * 100:+.1f} %, {pair[1] * 100:+.1f} %" if pair else "-"
 
 
 def draw_estimate(answer: Estimate) -> None:
     """One layout: headlines with ranges, memory, operators."""
     out = console()
     layout = answer.layout
-    out.print(f"[bold]{answer.model} on {answer.system}[/bold], stack {answer.stack}, {layout['text']}, {layout['chips_lent']} chips")
+    chips = f"{layout['chips_lent']} chips"
+    out.print(f"[bold]{answer.model} on {answer.system}[/bold], stack {answer.stack}, {layout['text']}, {chips}")
     for violation in answer.violations:
         out.print(f"[bold]does not fit:[/bold] {escape(violation['sentence'])}")
     rows = table()
@@ -189,13 +202,15 @@ def draw_operators(rows: list[dict[str, Any]]) -> None:
     for phase in ("decode", "prefill"):
         mine = sorted((r for r in rows if r["phase"] == phase), key=lambda r: -r["time_s"])
         whole = sum(r["time_s"] for r in mine)
-        grid = table(f"\n{phase}: {show_time(whole)} " + ("a step" if phase == "decode" else "for one prompt, idle system"))
+        grid = table(
+            f"\n{phase}: {show_time(whole)} " + ("a step" if phase == "decode" else "for one prompt, idle system")
+        )
         for name in ("operator", "runs", "time", "share", "floor", "reached", "bound", "basis", "what"):
             grid.add_column(name, justify="right" if name in ("runs", "time", "share", "floor", "reached") else "left")
         for r in mine:
             grid.add_row(
-                r["operator"], str(r["count"]), show_time(r["time_s"]), share(r["time_s"] / whole), show_time(r["floor_s"]),
-                share(r["floor_share_fraction"]), r["bound"], r["basis"], r["sentence"],
+                r["operator"], str(r["count"]), show_time(r["time_s"]), share(r["time_s"] / whole),
+                show_time(r["floor_s"]), share(r["floor_share_fraction"]), r["bound"], r["basis"], r["sentence"],
             )  # fmt: skip
         out.print(grid)
 

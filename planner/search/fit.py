@@ -10,14 +10,15 @@ import numpy as np
 
 from planner.errors import BadWorkload
 from planner.evaluate.case import case_of, check_chips, point_of
-from planner.evaluate.estimate import assumptions, layout_of, memory_of, memory_violations
+from planner.evaluate.estimate import layout_of, memory_of, memory_violations
+from planner.evaluate.influence import assumptions
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Fit
+from planner.evaluate.totals import totals
 from planner.layout import Layout, legal
 from planner.model.deployment import capacity
 from planner.quantities import Numbers
-from planner.search.plan import candidates, most_requests, space_of
-from planner.evaluate.totals import totals
+from planner.search.space import candidates, most_requests, space_of
 from planner.specs.hardware import System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
@@ -39,7 +40,8 @@ def fit(
 ) -> Fit:
     """Memory per chip and of the pool, the largest concurrency at `max_len` tokens a request, the fewest chips.
 
-    layout: None takes the legal layout on all chips that holds the most requests. max_len: None takes the model's context.
+    layout: None takes the legal layout on all chips that holds the most requests. max_len: None takes the model's
+    context.
     workload: formats, chunk and memory fraction; its lengths do not matter. Raises BadInput leaves.
     """
     case = case_of(model, system, stack)
@@ -48,7 +50,9 @@ def fit(
         what = f"{length} tokens is not within 1 to the {case.model.max_context} of {case.model.name}"
         raise BadWorkload("max-len", what, f"use 1 to {case.model.max_context}")
     base = workload or Workload(isl=1, osl=1)
-    one = base.model_copy(update={"isl": max(length - 1, 1), "osl": min(1, length - 1) or 1, "concurrency": concurrency or 1})
+    one = base.model_copy(
+        update={"isl": max(length - 1, 1), "osl": min(1, length - 1) or 1, "concurrency": concurrency or 1}
+    )
     found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
     if found is None:
         found, replicas, lent = roomiest(case, one, length)
@@ -60,6 +64,7 @@ def fit(
     if concurrency is None and most > 0:
         q = quantities(case, found, one.model_copy(update={"concurrency": most}), replicas, lent, length)
     memory = memory_of(case, q, length, lent)
+    point = point_of(case, found, one, replicas, lent, length)
     return Fit(
         **memory.__dict__,
         model=case.model.name,
@@ -69,16 +74,11 @@ def fit(
         concurrency=concurrency,
         min_chips=min_chips(case, one, length),
         violations=memory_violations(q, memory),
-        assumptions=[row for row in assumptions(point_of(case, found, one).leaves) if matters(row["name"])],
+        assumptions=assumptions(point.shape, point.values, point.raw, point.leaves, MEMORY_HEADLINES)[0],
     )
 
 
-MEMORY_INPUTS = ("stack.runtime", "stack.exchange_buffers", "ask.memory_fraction", "chip.memory")
-
-
-def matters(name: str) -> bool:
-    """The assumption enters memory."""
-    return name in MEMORY_INPUTS
+MEMORY_HEADLINES = {"memory.max_concurrency": "memory_max_concurrency", "memory.room_bytes": "memory_room_bytes"}
 
 
 def quantities(case: Case, layout: Layout, workload: Workload, replicas: int, lent: int, length: int) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Exhaustive search: every legal layout, every batch, priced by the same formulas as a single estimate.
 
-1. All layouts of every replica size that keeps the lent chips at work (idle chips up to an eighth of them, any number on
-   16 chips or fewer); rules that refuse a shape are counted.
+1. All layouts of every replica size that keeps the lent chips at work (idle chips up to an eighth of them, any number
+   on 16 chips or fewer); rules that refuse a shape are counted.
 2. Memory alone for all of them: the most requests of full length each can hold.
-3. All headline outputs on the mesh of batch x layout: every batch up to 16 requests of a group, steps of 8 % above, and the
-   largest that fits, so that the memory bound is met exactly.
+3. All headline outputs on the mesh of batch x layout: every batch up to 16 requests of a group, steps of 8 % above, and
+   the largest that fits, so that the memory bound is met exactly.
 4. Constraints, ranking (the best batch of every layout), the front of tokens/s per chip against tokens/s per user.
 """
 
@@ -13,24 +13,23 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from planner.errors import BadWorkload
-from planner.evaluate.case import case_of, check_chips, check_workload, shape_of
+from planner.evaluate.case import case_of, check_chips, check_workload, point_of
 from planner.evaluate.estimate import HEADLINES, assemble
-from planner.evaluate.case import point_of
-from planner.evaluate.grid import columns, evaluate, evaluate_blocks, slots_needed
+from planner.evaluate.grid import evaluate, evaluate_blocks
+from planner.evaluate.influence import assumptions
 from planner.evaluate.inputs import Case, asked, leaves
 from planner.evaluate.ranges import ranges
 from planner.evaluate.results import Plan
-from planner.layout import Layout, legal
 from planner.model.deployment import capacity
-from planner.model.structure import Structure
 from planner.search.constraints import RULES, active
 from planner.search.front import front
+from planner.search.space import Space, batches, candidates, most_requests, narrowed, space_of
 from planner.specs.hardware import System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
@@ -43,70 +42,7 @@ RANKED: dict[Objective, tuple[str, float]] = {
     "cost": ("serving_cost_output_usd", 1.0),
 }
 """Objective -> (quantity, sign that makes smaller better)."""
-WANTED = frozenset({
-    *HEADLINES.values(), "memory_slack_bytes", "serving_requests_per_s", "serving_cost_input_usd", "serving_cost_total_usd",
-})  # fmt: skip
-SMALL_SYSTEM = 16
-IDLE_SHARE = 1 / 8
-EVERY_BATCH = 16
-BATCH_STEP = 1.08
-
-
-@dataclass(frozen=True)
-class Space:
-    """The layouts of a search with everything the formulas need."""
-
-    case: Case
-    workload: Workload
-    lent: int
-    layouts: list[Layout]
-    shape: Structure
-    values: dict[str, Any]
-    raw: dict[str, Any]
-
-
-def candidates(model: Model, lent: int, refused: Counter[str]) -> list[Layout]:
-    """Legal layouts of every replica size that leaves few enough of the chips idle."""
-    found: list[Layout] = []
-    for chips in range(1, lent + 1):
-        if lent > SMALL_SYSTEM and lent % chips > lent * IDLE_SHARE:
-            refused["idle_chips"] += 1
-            continue
-        found += legal(chips, model, refused)
-    return found
-
-
-def space_of(case: Case, workload: Workload, lent: int, layouts: list[Layout]) -> Space:
-    """Columns of all layouts beside the scalars of specs and workload."""
-    slots = slots_needed(case.model, layouts)
-    numbers, raw = leaves(case, workload)
-    numbers |= asked(workload, case.stack)
-    values: dict[str, Any] = {name: leaf.value for name, leaf in numbers.items()}
-    values |= columns(case.model, layouts, [lent // layout.chips for layout in layouts], [lent] * len(layouts), slots)
-    return Space(case, workload, lent, layouts, shape_of(case, workload, slots), values, raw)
-
-
-def narrowed(space: Space, keep: Any) -> Space:
-    """The same space with some of its layouts."""
-    count = len(space.layouts)
-    values = {n: v[keep] if np.ndim(v) and len(v) == count else v for n, v in space.values.items()}
-    return Space(space.case, space.workload, space.lent, [space.layouts[i] for i in keep], space.shape, values, space.raw)
-
-
-def most_requests(space: Space) -> Any:
-    """Requests of full length an attention group of every layout can hold."""
-    one = space.values["layout.dp"] * space.values["layout.replicas"]
-    found = evaluate(
-        space.shape, {**space.values, "ask.concurrency": one}, space.raw, frozenset({"memory_requests"}), capacity
-    )
-    return np.broadcast_to(found["memory_requests"], len(space.layouts))
-
-
-def batches(most: int) -> Any:
-    """Requests of a group to try: every one up to 16, then steps of 8 %, the last not below `most`."""
-    steps = int(np.ceil(np.log(max(most, EVERY_BATCH) / EVERY_BATCH) / np.log(BATCH_STEP)))
-    above = np.round(EVERY_BATCH * BATCH_STEP ** np.arange(1, steps + 1))
-    return np.unique(np.concatenate([np.arange(1, EVERY_BATCH + 1), above]))
+WANTED = frozenset({*HEADLINES.values(), "memory_slack_bytes", "serving_requests_per_s"})
 
 
 def plan(
@@ -124,8 +60,8 @@ def plan(
 ) -> Plan:
     """The best layouts for a workload under targets, the front, and what ruled the rest out.
 
-    concurrency: requests in flight over the deployment; None searches the batch too. Raises BadInput leaves; a plan with no
-    feasible point is an answer (`best` null, `nearest` filled).
+    concurrency: requests in flight over the deployment; None searches the batch too. Raises BadInput leaves; a plan
+    with no feasible point is an answer (`best` null, `nearest` filled).
     """
     begin = time.perf_counter()
     case = case_of(model, system, stack)
@@ -161,7 +97,17 @@ def plan(
     seconds = time.perf_counter() - begin - setup
     chosen = estimates(held, groups, ranked)
     result = answer(case, objective, space, *counts, begin, setup, refused, chosen=chosen, line=line)
-    return Plan(**{**result.__dict__, "seconds": seconds})
+    return replace(result, seconds=seconds, notes=notes(targets, concurrency, objective))
+
+
+def notes(slo: Slo, concurrency: int | None, objective: Objective) -> list[str]:
+    """What the ranking did that a reader may not expect."""
+    if slo.given() or concurrency is not None or objective == "latency":
+        return []
+    return [
+        "no target given: rows are the batches that yield most per chip, whatever a user waits; "
+        "add --tpot 50ms or --ttft 2s, or read the front"
+    ]
 
 
 def batch_mesh(space: Space, most: Any, concurrency: int | None) -> tuple[Any, Any]:
@@ -187,16 +133,19 @@ def constrained(found: dict[str, Any], distinct: Any, slo: Slo, refused: Counter
     return allowed
 
 
-def best_of_layouts(found: dict[str, Any], allowed: Any, objective: Objective, slo: Slo, flight: Any) -> list[tuple[int, int]]:
+def best_of_layouts(
+    found: dict[str, Any], allowed: Any, objective: Objective, slo: Slo, flight: Any
+) -> list[tuple[int, int]]:
     """(batch, layout) of every layout's best point, best layout first.
 
-    Under a rate target a layout runs at the smallest load that reaches the rate: more in flight only waits. Ties go to the
-    lower end-to-end time.
+    Under a rate target a layout runs at the smallest load that reaches the rate: more in flight only waits. Ties go to
+    the lower end-to-end time.
     """
     name, sign = RANKED[objective]
-    score = np.where(allowed, sign * found[name], np.inf)
+    runs = allowed
     if slo.rate_per_s is not None:
-        score = np.where(allowed & (flight == np.min(np.where(allowed, flight, np.inf), axis=0)), sign * found[name], np.inf)
+        runs = allowed & (flight == np.min(np.where(allowed, flight, np.inf), axis=0))
+    score = np.where(runs, sign * found[name], np.inf)
     rows = np.argmin(score, axis=0)
     layouts = np.arange(score.shape[1])
     best = score[rows, layouts]
@@ -233,12 +182,14 @@ def estimates(space: Space, flight: Any, ranked: list[tuple[int, int]]) -> list[
     load = np.asarray([flight[row, layout] for row, layout in ranked])
     values = {**picked.values, "ask.concurrency": load}
     bands = ranges(picked.shape, values, picked.raw, numbers, HEADLINES)
+    assumed = assumptions(picked.shape, values, picked.raw, numbers, HEADLINES)
     answers = []
     for i, layout in enumerate(picked.layouts):
         workload = space.workload.model_copy(update={"concurrency": int(load[i])})
         point = point_of(space.case, layout, workload, space.lent // layout.chips, space.lent)
         own = {key: [float(pair[0, i]), float(pair[1, i])] for key, pair in bands.items()}
-        answers.append(assemble(space.case, layout, workload, space.lent // layout.chips, space.lent, point, own))
+        copies = space.lent // layout.chips
+        answers.append(assemble(space.case, layout, workload, copies, space.lent, point, own, assumed[i]))
     return answers
 
 

@@ -112,7 +112,9 @@ class Stack(Record):
     dispatch_format: FormatName
     combine_format: FormatName
     activation_format: FormatName
-    layer_time: Seconds = Field(description="fixed time per layer beyond the modelled floors: launches, gaps, small kernels")
+    layer_time: Seconds = Field(
+        description="fixed time per layer beyond the modelled floors: launches, gaps, small kernels"
+    )
     request_time: Seconds = Field(description="host time per request of a group in each step")
     prefill_factor: Number = Field(description="measured over modelled prefill pass")
     overlap: Fraction = Field(description="share of dispatch and combine hidden behind computation")

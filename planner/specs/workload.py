@@ -16,8 +16,10 @@ class Workload(Record):
     """One job.
 
     isl, osl: prompt and output tokens of a request. concurrency: requests in flight over the whole deployment.
-    chunk: prefill tokens per attention group and pass (null: the stack's). prefix_hit: share of the prompt already cached.
-    arrivals: steady (spread evenly) or waves (all at once). routing_skew: heaviest expert rank's mean load over the mean.
+    chunk: prefill tokens per attention group and pass (null: the stack's). prefix_hit: share of the prompt already
+    cached.
+    arrivals: steady (spread evenly) or waves (all at once). routing_skew: heaviest expert rank's mean load over the
+    mean.
     draft_tokens, accepted_length: drafts verified per step, tokens gained per step (null and 1: no speculation).
     """
 

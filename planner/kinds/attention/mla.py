@@ -102,8 +102,8 @@ def decode(say: Say, mla: Any, load: Any, on: Any) -> Q:
 def prefill(say: Say, mla: Any, load: Any, on: Any) -> Q:
     """One layer over one prefill pass whose sequences already hold `past` tokens, expanded form.
 
-    t = product(P, n) + floor + [ bytes / (BW e_m) (+)_p (2 H (nope + rope + v) n (past + T_seq/2) + expand) / (TP F e_c) ]
-    expand = 2 r_kv H (nope + v) past s: latents of earlier chunks are expanded again.
+    t = product(P, n) + floor + [ bytes / (BW e_m) (+)_p (2 H (nope + rope + v) n (past + T_seq/2) + expand) / (TP F
+    e_c) ] expand = 2 r_kv H (nope + v) past s: latents of earlier chunks are expanded again.
 
     n tokens on this chip, s sequences, T_seq = n CP / s tokens of one sequence in the pass. Over a whole prompt without
     chunks this is H (nope + rope + v) T^2 FLOP. With CP the ranks gather each other's new latents and share the

@@ -19,4 +19,6 @@ from planner.roofline import exchange
 def all_gather(say: Say, name: str, sentence: str, sent: Q, ranks: Q, on: Any, rounds: int = 1) -> Q:
     """Time of `rounds` exchanges that send `sent` bytes in all."""
     near, far = split(sent, ranks, on)
-    return exchange(say, name, sentence, on.link.all_reduce, near, far, rounds * start_up(on.link.all_reduce, ranks, on))
+    return exchange(
+        say, name, sentence, on.link.all_reduce, near, far, rounds * start_up(on.link.all_reduce, ranks, on)
+    )

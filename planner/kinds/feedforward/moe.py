@@ -1,7 +1,7 @@
 """Mixture of experts: routed experts at the model's width or in a latent of fewer dims, beside shared experts.
 
-Shapes, one layer: E experts of three matrices latent x inner, k per token; a router width x E with its bias; down and up
-projections width x latent and a norm where there is a latent; shared experts of a fused width, at full width.
+Shapes, one layer: E experts of three matrices latent x inner, k per token; a router width x E with its bias; down and
+up projections width x latent and a norm where there is a latent; shared experts of a fused width, at full width.
 Sharding: routed experts over EP x ETP, shared experts over attention TP, router and latent projections copied.
 Reference: routed experts and shared experts: DeepSeekMoE, arXiv:2401.06066; latent experts: Kimi K3 config.json and
 technical report, arXiv:2607.24653.
@@ -27,7 +27,7 @@ MATRICES = 3  # gate, up, down
 
 
 class Moe(FeedForwardRecord):
-    """Sizes of an MoE layer. latent: null where experts work at the model's width; shared_inner: fused, null for none."""
+    """Sizes of an MoE layer. latent: null where experts work at full width; shared_inner: fused, null for none."""
 
     kind: Literal["moe"]
     experts: Count

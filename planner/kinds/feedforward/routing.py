@@ -8,7 +8,8 @@ N tokens in the domain, E experts of which each token picks k, R ranks:
 The square roots are the expected largest of R nearly independent counts (Gaussian tail). i >= 1 is a given skew: the
 heaviest rank's mean load over the mean. slots: experts held by one rank, redundant ones included.
 Limits: uniform choice apart from i; real routers touch fewer experts at small batches and load some ranks more.
-Reference: D_all is the occupancy problem (W. Feller, An Introduction to Probability Theory, vol. 1, IV.2); the maximum of
+Reference: D_all is the occupancy problem (W. Feller, An Introduction to Probability Theory, vol. 1, IV.2); the
+maximum of
 R Gaussians: S. Boucheron, G. Lugosi, P. Massart, Concentration Inequalities, 2013, section 2.5.
 """
 

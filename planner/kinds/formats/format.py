@@ -1,6 +1,6 @@
 """A number format: how many bytes one value takes with its share of block scales.
 
-    bytes per value = (value_bits + scale_bits / group) / 8
+bytes per value = (value_bits + scale_bits / group) / 8
 """
 
 from __future__ import annotations

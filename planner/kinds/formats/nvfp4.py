@@ -1,4 +1,4 @@
-"""NVFP4: E2M1 values in blocks of 16 with one FP8 scale: 4.5 bits a value (the tensor's own scale is too small to count)."""
+"""NVFP4: E2M1 values in blocks of 16 with one FP8 scale: 4.5 bits a value; the tensor's own scale is not counted."""
 
 from planner.kinds.formats.format import Format
 
