@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from planner.errors import BadLayout
 from planner.kinds.attention import ATTENTION
@@ -24,8 +24,7 @@ KEYS = ("TP", "DP", "EP", "ETP", "PP", "DCP", "CP", "RED")
 TOKEN = re.compile(r"^([A-Za-z]+)=?(\d{1,7})$")
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """One layout of one replica. `Layout.parse("TP8 DP8 EP64", model)` completes what is left out."""
 
     tp: int = 1
@@ -92,15 +91,15 @@ def complete(keys: dict[str, int], model: Model, text: str) -> Layout:
         options = [
             ep
             for ep in divisors(stage)
-            if not expert_problem(replace(layout, ep=ep, etp=stage // ep), model, "red" in fixed)
+            if not expert_problem(layout._replace(ep=ep, etp=stage // ep), model, "red" in fixed)
         ]
         ep = max(options, default=stage)
-        layout = replace(layout, ep=ep, etp=stage // ep)
+        layout = layout._replace(ep=ep, etp=stage // ep)
     elif "ep" not in fixed and stage % fixed["etp"] == 0:
-        layout = replace(layout, ep=stage // fixed["etp"])
+        layout = layout._replace(ep=stage // fixed["etp"])
     elif "etp" not in fixed and stage % fixed["ep"] == 0:
-        layout = replace(layout, etp=stage // fixed["ep"])
-    return layout if "red" in fixed else replace(layout, red=fewest_redundant(layout.ep, model))
+        layout = layout._replace(etp=stage // fixed["ep"])
+    return layout if "red" in fixed else layout._replace(red=fewest_redundant(layout.ep, model))
 
 
 def fewest_redundant(ep: int, model: Model) -> int:
@@ -252,10 +251,10 @@ def _experts(layout: Layout, model: Model, refused: Counter[str]) -> Iterator[La
     stage = layout.stage_chips
     for ep in divisors(stage) if routed(model) else (1,):
         etp = stage // ep if routed(model) else 1
-        whole = replace(layout, ep=ep, etp=etp, red=fewest_redundant(ep, model))
+        whole = layout._replace(ep=ep, etp=etp, red=fewest_redundant(ep, model))
         problem = expert_problem(whole, model)
         if problem:
             refused[problem[0]] += 1
             continue
         for dcp in divisors(layout.tp) if splits_cache(model) else (1,):
-            yield replace(whole, dcp=dcp)
+            yield whole._replace(dcp=dcp)
