@@ -20,7 +20,7 @@ RANGED = ("estimated", "assumed", "analogy")
 class Record(BaseModel):
     """A frozen record: unknown keys are refused, text is not turned into numbers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class Figure(Record):
