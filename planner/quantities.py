@@ -18,6 +18,7 @@ SUFFIXES = {
     "_flops_per_s": "FLOP/s",
     "_tokens_per_s": "1/s",
     "_requests_per_s": "1/s",
+    "_usd_per_s": "USD/s",
     "_flops": "FLOP",
     "_bytes": "B",
     "_s": "s",

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,17 @@ from planner.specs.workload import Slo, Workload
 
 RTOL = 1e-12
 LOADS = (1, 13, 200)
+LAYOUTS_TRIED = 8
+CANCELS = {
+    "decode_pipeline_wait_pipeline_time_s": "decode_turn_s",
+    "prefill_pipeline_overlap_pipeline_time_s": "prefill_plain_s",
+}
+"""Differences that vanish in theory -> what they are a difference of: the rounding of that is all that may remain."""
 
 
-def same(a: float, b: float) -> bool:
-    """Equal to twelve digits."""
-    return math.isclose(float(a), float(b), rel_tol=RTOL)
+def same(a: float, b: float, whole: float = 0.0) -> bool:
+    """Equal to twelve digits, or to the rounding of what both are a difference of."""
+    return math.isclose(float(a), float(b), rel_tol=RTOL, abs_tol=4 * sys.float_info.epsilon * whole)
 
 
 def values(deployment: Deployment) -> dict[str, float]:
@@ -44,7 +51,11 @@ def test_compiled_kernel_equals_floats(deployment: Deployment) -> None:
     found = dict(zip(book.rows, kernel(*arguments(book, inputs, point.values)), strict=True))
     plain = values(deployment)
     assert list(found) == list(plain)
-    wrong = {name: (float(value), plain[name]) for name, value in found.items() if not same(value, plain[name])}
+    wrong = {
+        name: (float(value), plain[name])
+        for name, value in found.items()
+        if not same(value, plain[name], plain[CANCELS[name]] if name in CANCELS else 0.0)
+    }
     assert wrong == {}
 
 
@@ -52,8 +63,9 @@ def test_compiled_kernel_equals_floats(deployment: Deployment) -> None:
 def test_open_grid_equals_floats(deployment: Deployment) -> None:
     """Every headline of a batch x layout grid is what each of its points gives alone."""
     case, workload, point = deployment.case, deployment.workload, deployment.point
-    sizes = {deployment.parsed.chips, deployment.parsed.chips // 2} - {0}
-    layouts = [deployment.parsed, *(x for n in sorted(sizes) for x in list(legal(n, case.model, Counter()))[::9])]
+    sizes = sorted({deployment.parsed.chips, deployment.parsed.chips // 2} - {0})
+    others = [layout for size in sizes for layout in legal(size, case.model, Counter())]
+    layouts = [deployment.parsed, *others[:: max(1, len(others) // LAYOUTS_TRIED)]]
     replicas = [deployment.lent // layout.chips for layout in layouts]
     slots = slots_needed(case.model, layouts)
     padded = point_of(case, layouts[0], workload)
@@ -128,8 +140,9 @@ def test_front_points_reevaluated_alone_agree() -> None:
         assert same(alone.serving.ttft_s, row["ttft_s"])
 
 
-def singles(chips: int, concurrency: int | None, slo: Slo) -> dict[tuple[str, int], dict[str, float]]:
-    """Every feasible (layout, concurrency) of Kimi Linear on `chips`, each evaluated alone on floats."""
+@cache
+def every_point(chips: int, concurrency: int | None) -> dict[tuple[str, int], dict[str, float]]:
+    """Every (layout, concurrency) of Kimi Linear on `chips`, each evaluated alone on floats."""
     case = case_of(LINEAR, SUPERNODE)
     found = {}
     for layout in candidates(case.model, chips, Counter()):
@@ -140,17 +153,25 @@ def singles(chips: int, concurrency: int | None, slo: Slo) -> dict[tuple[str, in
         loads = {b * layout.dp * replicas for b in tried} if concurrency is None else {concurrency}
         for load in loads:
             asked = one.model_copy(update={"concurrency": load})
-            q = {n: r.value for n, r in run(point_of(case, layout, asked, replicas, chips))[0].rows.items()}
-            late = slo.tpot_s is not None and q["serving_tpot_s"] > slo.tpot_s
-            slow = slo.ttft_s is not None and q["serving_ttft_s"] > slo.ttft_s
-            if q["memory_slack_bytes"] >= 0 and not late and not slow:
-                found[str(layout), load] = q
+            rows = run(point_of(case, layout, asked, replicas, chips))[0].rows
+            found[str(layout), load] = {name: row.value for name, row in rows.items()}
     return found
+
+
+def singles(chips: int, concurrency: int | None, slo: Slo) -> dict[tuple[str, int], dict[str, float]]:
+    """The points that fit in memory and meet the targets."""
+    return {
+        place: q
+        for place, q in every_point(chips, concurrency).items()
+        if q["memory_slack_bytes"] >= 0
+        and (slo.tpot_s is None or q["serving_tpot_s"] <= slo.tpot_s)
+        and (slo.ttft_s is None or q["serving_ttft_s"] <= slo.ttft_s)
+    }
 
 
 @pytest.mark.parametrize(
     ("chips", "concurrency", "slo"),
-    [(8, 64, Slo()), (8, 64, Slo(tpot_s=0.009)), (2, None, Slo()), (2, None, Slo(tpot_s=0.008, ttft_s=0.5))],
+    [(8, 64, Slo()), (8, 64, Slo(tpot_s=0.012)), (2, None, Slo()), (2, None, Slo(tpot_s=0.008, ttft_s=0.5))],
     ids=["load-given", "load-and-tpot", "batch-searched", "batch-and-targets"],
 )
 @pytest.mark.parametrize(

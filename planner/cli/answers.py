@@ -1,4 +1,4 @@
-"""The questions of the interview, each a flag of `planner plan`; what their answers mean, and the command that repeats them.
+"""The questions of the interview, each a flag of `planner plan`; what answers mean, and the command that repeats them.
 
 Answers are kept as typed, by the question's name; empty text takes the default.
 """

@@ -1,4 +1,4 @@
-"""The interview: asks for what a plan needs, tells what fits on the way, ends in the plan and the command that repeats it.
+"""The interview: asks for what a plan needs, tells what fits on the way, ends in the plan and the equivalent command.
 
 Every question is declared in `answers`. The terminal library and the formulas are imported once a terminal is there.
 """
@@ -6,6 +6,7 @@ Every question is declared in `answers`. The terminal library and the formulas a
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -17,6 +18,15 @@ from planner.units import show
 DONE = "done"
 DEPLOYMENT = ("model", "system", "stack")
 REQUEST = (*DEPLOYMENT, "isl", "osl", "kv_dtype", "state_dtype")
+HEADLINES: tuple[tuple[str, str, Callable[[Any], float | None]], ...] = (
+    ("batch", "1", lambda best: best.concurrency),
+    ("TTFT", "s", lambda best: best.serving.ttft_s),
+    ("TPOT", "s", lambda best: best.decode.tpot_s),
+    ("tok/s per chip", "1/s", lambda best: best.serving.tok_s_per_chip),
+    ("tok/s per user", "1/s", lambda best: best.decode.tok_s_per_user),
+    ("$/M output", "USD", lambda best: best.cost.usd_per_million_output_tokens),
+)
+"""(label, unit, value of an estimate) of what a changed answer is judged by."""
 
 
 def interview() -> int:
@@ -40,9 +50,9 @@ def conversation() -> int:
     plan = planned(answers)
     draw_plan(plan)
     tell_command(answers)
-    while (question := changed_question(answers)) is not None:
+    while (revision := changed_question(answers)) is not None:
         try:
-            fresh = revised(question, answers)
+            fresh = revised(revision, answers)
             after = planned(fresh)
         except PlannerError as error:
             tell(str(error))
@@ -95,10 +105,9 @@ def asked(question: a.Question, answers: a.Answers) -> str:
     if not question.spec:
         return str(questionary.text(question.prompt, **settings).unsafe_ask())
     offered = names(question.spec)
-    prompt = questionary.autocomplete(
-        question.prompt, offered, completer=FuzzyWordCompleter(offered, WORD=True), validate_while_typing=False, **settings
-    )  # fmt: skip
-    return str(prompt.unsafe_ask())
+    settings["completer"] = FuzzyWordCompleter(offered, WORD=True)
+    settings["validate_while_typing"] = False  # half a name is no mistake
+    return str(questionary.autocomplete(question.prompt, offered, **settings).unsafe_ask())
 
 
 def chosen(message: str, choices: list[tuple[str, str]], default: str) -> str:
@@ -154,12 +163,12 @@ def deployment_facts(answers: a.Answers) -> list[str]:
     model, system, stack = deployment(answers)
     case = case_of(model, system, stack)
     full = fit(model, system, stack=stack, workload=a.workload_of(answers))
-    chips = case.system.chips
+    chips, engine = case.system.chips, case.stack
     return [
-        f"{case.system.name}: {chips:,} chips of {show(case.chip.memory.value, 'B')}; stack {case.stack.name}: chunk "
-        f"{int(case.stack.chunk.value):,} tokens, memory fraction {case.stack.memory_fraction.value:g}",
-        f"weights {show(totals(case.model).text_bytes, 'B')}; fewest chips {full.min_chips or 'not found'}; {chips:,} chips "
-        f"hold {full.max_concurrency:,} requests of full context",
+        f"{case.system.name}: {chips:,} chips of {show(case.chip.memory.value, 'B')}; stack {engine.name}: chunk "
+        f"{engine.chunk:,} tokens, memory fraction {engine.memory_fraction.value:g}",
+        f"weights {show(totals(case.model).text_bytes, 'B')}; fewest chips {full.min_chips or 'not found'}; "
+        f"{chips:,} chips hold {full.max_concurrency:,} requests of full context",
     ]
 
 
@@ -172,10 +181,8 @@ def request_fact(answers: a.Answers) -> str:
     length = workload.isl + workload.osl
     found = fit(model, system, stack=stack, max_len=length, workload=workload)
     if not found.max_concurrency:
-        return f"no request of {length:,} tokens fits; the roomiest layout is {found.layout['text']}"
-    copies = f" x {found.layout['replicas']} replicas" if found.layout["replicas"] > 1 else ""
-    layout = found.layout["text"] + copies
-    return f"{found.max_concurrency:,} requests of {length:,} tokens fit in the roomiest layout ({layout})"
+        return f"no request of {length:,} tokens fits; the roomiest layout is {placed(found)}"
+    return f"{found.max_concurrency:,} requests of {length:,} tokens fit in the roomiest layout ({placed(found)})"
 
 
 def deployment(answers: a.Answers) -> tuple[str, str, str | None]:
@@ -206,35 +213,23 @@ def draw_difference(before: Any, after: Any) -> None:
     grid = table()
     for name in ("best layout", "before", "after", "change"):
         grid.add_column(name, justify="left" if name == "best layout" else "right")
-    for (label, unit, old), (_, _, new) in zip(headlines(before.best), headlines(after.best), strict=True):
-        if unit == "text":
-            grid.add_row(label, old, new, "same" if old == new else "")
-            continue
+    old_layout, new_layout = placed(before.best), placed(after.best)
+    grid.add_row("layout", old_layout, new_layout, "same" if old_layout == new_layout else "")
+    for label, unit, read in HEADLINES:
+        old, new = (None if plan.best is None else read(plan.best) for plan in (before, after))
         change = f"{(new / old - 1) * 100:+.1f} %" if old and new else ""
-        if unit == "count":
-            grid.add_row(label, *("-" if number is None else f"{number:,}" for number in (old, new)), change)
-        else:
-            grid.add_row(label, written(old, unit), written(new, unit), change)
+        grid.add_row(label, written(old, unit), written(new, unit), change)
     out = console()
     out.print()
     out.print(grid)
 
 
-def headlines(best: Any) -> list[tuple[str, str, Any]]:
-    """(label, unit, value) of what a change is judged by; without a best layout all values are empty."""
-    if best is None:
-        names = ("batch", "TTFT", "TPOT", "tok/s per chip", "tok/s per user", "$/M output")
-        return [("layout", "text", "nothing fits"), *((name, "1", None) for name in names)]
-    copies = best.layout["replicas"]
-    return [
-        ("layout", "text", best.layout["text"] + (f" x {copies} replicas" if copies > 1 else "")),
-        ("batch", "count", best.concurrency),
-        ("TTFT", "s", best.serving.ttft_s),
-        ("TPOT", "s", best.decode.tpot_s),
-        ("tok/s per chip", "1/s", best.serving.tok_s_per_chip),
-        ("tok/s per user", "1/s", best.decode.tok_s_per_user),
-        ("$/M output", "USD", best.cost.usd_per_million_output_tokens),
-    ]
+def placed(answer: Any) -> str:
+    """The layout of an estimate or a fit with its replicas."""
+    if answer is None:
+        return "nothing fits"
+    copies = answer.layout["replicas"]
+    return answer.layout["text"] + (f" x {copies} replicas" if copies > 1 else "")
 
 
 def tell(line: str) -> None:

@@ -17,6 +17,7 @@ from sympy.printing.str import StrPrinter
 from planner.evaluate.sheet import Book
 from planner.nodes import Node
 
+VARYING = ("ask.", "layout.")
 BLOCK = 16_384
 """Rows evaluated together when the inputs are flat columns."""
 
@@ -35,8 +36,20 @@ def soft2(x, y):
 '''
 
 
+def joined(above: list[str], below: list[str]) -> str:
+    """'a*b/(c*d)'."""
+    top = "*".join(above) or "1"
+    if not below:
+        return top
+    return f"{top}/{below[0]}" if len(below) == 1 else f"{top}/({'*'.join(below)})"
+
+
 class NumpyPrinter(StrPrinter):
-    """Expressions as numpy calls by name."""
+    """Expressions as numpy calls by name. scalars: names that hold one number over a whole sweep."""
+
+    def __init__(self, scalars: frozenset[str] = frozenset()) -> None:
+        super().__init__()
+        self.scalars = scalars
 
     def _print_Function(self, expr: Any) -> str:
         if not isinstance(expr, Node):
@@ -54,6 +67,22 @@ class NumpyPrinter(StrPrinter):
             parts[1] = f"({self._print(expr.args[1])})"
         return str(expr.numpy_call.format(*parts))
 
+    def _print_Mul(self, expr: Any) -> str:
+        """Factors that are scalars in a sweep first, in one bracket: numbers multiply numbers before any array."""
+        parts: dict[str, list[str]] = {"fixed": [], "varying": [], "over_fixed": [], "over_varying": []}
+        sign, factors = ("-", (-expr).as_ordered_factors()) if expr.could_extract_minus_sign() else ("", expr.args)
+        for factor in factors:
+            base, power = factor.as_base_exp()
+            below = power.is_Rational and power < 0
+            shown = base**-power if below else factor
+            kind = "fixed" if {str(s) for s in shown.free_symbols} <= self.scalars else "varying"
+            parts["over_" + kind if below else kind].append(self.parenthesize(shown, PRECEDENCE["Mul"], strict=False))
+        top = joined(parts["fixed"], parts["over_fixed"])
+        body = joined(parts["varying"], parts["over_varying"])
+        if not parts["varying"] and not parts["over_varying"]:
+            return sign + top
+        return sign + (body if top == "1" else f"({top})*{body}" if body[0] != "1" else f"({top})/{body[2:]}")
+
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         if expr.exp == sympy.S.Half:
             return f"sqrt({self._print(expr.base)})"
@@ -68,13 +97,22 @@ class NumpyPrinter(StrPrinter):
         return repr(float(expr))
 
 
+def scalars(book: Book) -> frozenset[str]:
+    """Inputs that come from specs, and quantities made of them alone: one number each, unless draws are an axis."""
+    found = {symbol for name, symbol in book.inputs.items() if not name.startswith(VARYING)}
+    for name, row in book.rows.items():
+        if {str(s) for s in getattr(row.value, "free_symbols", ())} <= found:
+            found.add(name)
+    return frozenset(found)
+
+
 def source(book: Book, outputs: tuple[str, ...], name: str = "kernel") -> str:
     """Text of a module with `kernel(inputs...)` returning the outputs; only what they need, in the sheet's order."""
     order = book.needs(outputs)
     uses = {q: sorted(str(s) for s in getattr(book.rows[q].value, "free_symbols", ())) for q in order}
     inputs = sorted({s for used in uses.values() for s in used} - set(order))
     last = {s: q for q in order for s in uses[q]}
-    printer = NumpyPrinter()
+    printer = NumpyPrinter(scalars(book))
     lines = []
     for q in order:
         lines.append(f"    {q} = {printer.doprint(sympy.sympify(book.rows[q].value))}")

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from planner.algebra import Q
-from planner.kinds.weights import Shares, Weight, product_size
+from planner.kinds.weights import Held
 from planner.quantities import Say
 from planner.roofline import operator
 
 
-def dense_product(say: Say, name: str, sentence: str, weights: list[Weight], share: Shares, tokens: Q, on: Any) -> Q:
-    """Time of the products of `tokens` rows with `weights`, sharded by `share`."""
-    held, moved = product_size(weights, share)
-    flops = on.constant.multiply_add_flops * held * tokens
+def dense_product(say: Say, name: str, sentence: str, held: list[Held], tokens: Q, on: Any) -> Q:
+    """Time of the products of `tokens` rows with what this chip holds."""
+    moved = sum(part.read_bytes for part in held)
+    flops = on.constant.multiply_add_flops * sum(part.parameters for part in held) * tokens
     return operator(say, name, sentence, on.kernel.dense, moved, flops)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.algebra import Q
+from planner.quantities import Say
 
 Sharding = Literal["tp", "ep", "copied"]
 
@@ -56,12 +57,32 @@ def stored_bytes(weights: Iterable[Weight]) -> Q:
     return sum(w.parameters * w.value_bytes for w in weights)
 
 
-def held_bytes(weights: Iterable[Weight], share: Shares) -> Q:
+@dataclass(frozen=True)
+class Held:
+    """What one chip holds of one layer under one sharding: product parameters, their bytes, all bytes."""
+
+    parameters: Q
+    read_bytes: Q
+    all_bytes: Q
+
+
+def held(say: Say, weights: Iterable[Weight], share: Shares) -> dict[str, Held]:
+    """What one chip holds, by sharding: the layer's sum times the share. Decode, prefill and memory all read this."""
+    found: dict[str, Held] = {}
+    for sharding, part in share.items():
+        mine = [w for w in weights if w.sharding == sharding]
+        products = [w for w in mine if w.product]
+        count = sum(w.parameters for w in products) * part
+        read = sum(w.parameters * w.value_bytes for w in products) * part
+        stored = sum(w.parameters * w.value_bytes for w in mine) * part
+        found[sharding] = Held(
+            say(f"{sharding}_params", count, f"parameters of the dense products on one chip, {sharding}"),
+            say(f"{sharding}_read_bytes", read, f"bytes of the dense products on one chip, {sharding}"),
+            say(f"{sharding}_bytes", stored, f"all weights on one chip, {sharding}"),
+        )
+    return found
+
+
+def all_bytes(groups: dict[str, Held]) -> Q:
     """Bytes of a layer on one chip."""
-    return sum(w.parameters * share[w.sharding] * w.value_bytes for w in weights)
-
-
-def product_size(weights: Iterable[Weight], share: Shares) -> tuple[Q, Q]:
-    """(parameters, bytes) on one chip of the weights in the layer's dense product."""
-    held = [(w.parameters * share[w.sharding], w.value_bytes) for w in weights if w.product]
-    return sum(p for p, _ in held), sum(p * b for p, b in held)
+    return sum(group.all_bytes for group in groups.values())

@@ -12,8 +12,6 @@ from typing import Any
 from planner.algebra import Q, maximum
 from planner.kinds.collectives import all_reduce, point_to_point
 from planner.kinds.dense_product import dense_product
-from planner.kinds.weights import shares
-from planner.model import tables
 from planner.model.structure import Structure
 from planner.quantities import Say
 from planner.roofline import fixed, operator
@@ -61,10 +59,10 @@ def first(say: Say, load: Any, on: Any) -> Q:
 
 def last(say: Say, shape: Structure, load: Any, on: Any) -> Q:
     """Output head over the rows that need logits; with speculation one pass of the draft and its layers' fixed time."""
-    share = shares(on.layout.tp)
-    time = dense_product(say, "logits", "output head", tables.head(on), share, load.sampled, on)
+    time = dense_product(say, "logits", "output head", [*on.tables["head"].values()], load.sampled, on)
     if shape.speculates and load.drafts:
-        time = time + dense_product(say, "draft", "draft model, one pass", tables.draft(on), share, load.sampled, on)
+        drafted = [*on.tables["draft"].values()]
+        time = time + dense_product(say, "draft", "draft model, one pass", drafted, load.sampled, on)
         overhead = "fixed time of the draft's layers"
         time = time + fixed(
             say, "draft_fixed", overhead, on.draft.layers * on.stack.layer_time, on.basis.layer_time

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.algebra import Q, maximum, minimum, whole
-from planner.kinds.weights import held_bytes, shares
+from planner.kinds.weights import all_bytes, stored_bytes
 from planner.model import tables
 from planner.model.costs import Costs, over_layers
 from planner.model.structure import Structure
@@ -21,20 +21,12 @@ from planner.stages import FIRST, LAST, LAYER
 
 def weights_by_group(say: Say, shape: Structure, on: Any) -> Costs:
     """Bytes one chip holds of one layer of every group, and of the tables."""
-    held: Costs = {}
-    share = shares(on.layout.tp)
-    for name, kind in shape.attention:
-        held[name] = held_bytes(kind.weights(on.groups[name], on.model.width), share)
-    for name, feed in shape.feed_forward:
-        group = on.groups[name]
-        held[name] = held_bytes(feed.weights(group, on.model.width), feed.share(group, on))
-    held[LAYER] = held_bytes(shape.residual.weights(on.residual, on.model.width), share)
-    held[FIRST] = tables.first_stage(shape, on)
-    final = held_bytes(shape.residual.final_weights(on.residual, on.model.width), share)
-    held[LAST] = tables.last_stage(shape, on) + final
-    return {
-        name: say(f"{name}_bytes", value, f"{name}: weights on one chip, one layer") for name, value in held.items()
-    }
+    names = [name for name, _ in (*shape.attention, *shape.feed_forward)]
+    found = {name: all_bytes(on.groups[name].held) for name in names}
+    found[LAYER] = stored_bytes(shape.residual.weights(on.residual, on.model.width))
+    found[FIRST] = tables.first_stage(shape, on)
+    found[LAST] = tables.last_stage(shape, on) + stored_bytes(shape.residual.final_weights(on.residual, on.model.width))
+    return {name: say(f"{name}_bytes", size, f"{name}: weights on one chip, one layer") for name, size in found.items()}
 
 
 def request_by_group(say: Say, shape: Structure, on: Any) -> tuple[Costs, Costs]:

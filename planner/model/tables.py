@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from planner.algebra import Q, several
-from planner.kinds.weights import Weight
+from planner.kinds.weights import Held, Weight, all_bytes, held, shares
 from planner.model.structure import Structure
+from planner.quantities import Say
 
 
 def embedding(on: Any) -> list[Weight]:
@@ -28,14 +29,23 @@ def draft(on: Any) -> list[Weight]:
     return [Weight("draft", on.draft.parameters, on.draft.value_bytes, "tp")]
 
 
+def held_tables(say: Say, shape: Structure, on: Any) -> dict[str, dict[str, Held]]:
+    """What one chip holds of each table, by table and sharding."""
+    share = shares(on.layout.tp)
+    found = {"embedding": embedding(on), "head": head(on)}
+    if shape.speculates:
+        found["draft"] = draft(on)
+    return {name: held(say.scope(name), weights, share) for name, weights in found.items()}
+
+
 def first_stage(shape: Structure, on: Any) -> Q:
     """Bytes one chip of the first stage holds beside its layers; a tied table is held once where there is one stage."""
-    table = sum(w.parameters * w.value_bytes for w in embedding(on)) / on.layout.tp
-    held = table * several(on.layout.pp) if shape.tied else table
-    return held + on.model.vision_bytes if shape.vision else held
+    table = all_bytes(on.tables["embedding"])
+    kept = table * several(on.layout.pp) if shape.tied else table
+    return kept + on.model.vision_bytes if shape.vision else kept
 
 
 def last_stage(shape: Structure, on: Any) -> Q:
     """Bytes one chip of the last stage holds beside its layers."""
-    held = [*head(on), *draft(on)] if shape.speculates else head(on)
-    return sum(w.parameters * w.value_bytes for w in held) / on.layout.tp
+    table = all_bytes(on.tables["head"])
+    return table + all_bytes(on.tables["draft"]) if shape.speculates else table

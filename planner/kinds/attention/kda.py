@@ -14,7 +14,7 @@ from planner.algebra import Q, ceil_div, several
 from planner.kinds.attention.kind import AttentionKind, AttentionRecord
 from planner.kinds.collectives.all_gather import all_gather
 from planner.kinds.dense_product import dense_product
-from planner.kinds.weights import Weight, shares
+from planner.kinds.weights import Weight
 from planner.quantities import Say
 from planner.record import Count
 from planner.roofline import operator
@@ -86,12 +86,9 @@ def decode(say: Say, kda: Any, load: Any, on: Any) -> Q:
     """
     heads = kda.heads / on.layout.tp
     matrix, taps = state_bytes(kda, on)
-    held = weights(kda, on.model.width)
-    product = dense_product(say, "project", "KDA projections", held, shares(on.layout.tp), load.tokens, on)
-    mixing = held_convolution(held, on)
-    conv = operator(
-        say, "conv", "short convolution", on.kernel.stream, load.sequences * 2 * taps + mixing
-    )  # fmt: skip
+    product = dense_product(say, "project", "KDA projections", [*kda.held.values()], load.tokens, on)
+    moved = load.sequences * 2 * taps + convolution_bytes(kda, on)
+    conv = operator(say, "conv", "short convolution", on.kernel.stream, moved)
     vectors = load.tokens * heads * STREAMED * kda.head_dim * on.stack.activation_value_bytes
     core = operator(
         say, "core", "recurrent state read, updated and written", on.kernel.recurrent_decode,
@@ -100,10 +97,9 @@ def decode(say: Say, kda: Any, load: Any, on: Any) -> Q:
     return say("layer_s", product + conv + core, "one KDA layer, decode")
 
 
-def held_convolution(held: list[Weight], on: Any) -> Q:
+def convolution_bytes(kda: Any, on: Any) -> Q:
     """Bytes of the convolution weights on this chip."""
-    (conv,) = [w for w in held if w.name == "convolution"]
-    return conv.parameters * conv.value_bytes / on.layout.tp
+    return CONVOLVED * kda.heads * kda.head_dim * kda.conv_kernel * kda.vector_value_bytes / on.layout.tp
 
 
 def recurrence_flops(kda: Any, on: Any) -> Q:
@@ -129,13 +125,12 @@ def prefill(say: Say, kda: Any, load: Any, on: Any) -> Q:
     only about 30 %. With CP the chain is 1/CP as long and the ranks exchange one pair of d x d matrices per head.
     """
     heads = kda.heads / on.layout.tp
-    held = weights(kda, on.model.width)
     kernel = on.kernel.recurrent_prefill
-    product = dense_product(say, "project", "KDA projections", held, shares(on.layout.tp), load.tokens, on)
+    product = dense_product(say, "project", "KDA projections", [*kda.held.values()], load.tokens, on)
     vector = heads * kda.head_dim * on.stack.activation_value_bytes
     conv = operator(
         say, "conv", "short convolution", on.kernel.stream,
-        2 * CONVOLVED * load.tokens * vector + held_convolution(held, on),
+        2 * CONVOLVED * load.tokens * vector + convolution_bytes(kda, on),
     )  # fmt: skip
     waves = say("waves", ceil_div(load.sequences * heads, on.chip.compute_units), "rounds of heads on compute units")
     core = operator(

@@ -14,7 +14,7 @@ from planner.algebra import Q, several
 from planner.kinds.attention.kind import AttentionKind, AttentionRecord
 from planner.kinds.collectives.all_gather import all_gather
 from planner.kinds.dense_product import dense_product
-from planner.kinds.weights import Weight, shares
+from planner.kinds.weights import Weight
 from planner.quantities import Say
 from planner.record import Count
 from planner.roofline import operator
@@ -81,8 +81,7 @@ def decode(say: Say, mla: Any, load: Any, on: Any) -> Q:
     every latent for its own heads, so intensity falls with TP; DCP restores it and pays two exchanges per layer.
     The arithmetic runs at the kernel's compute format even where the cache is FP8 (dequantised in the kernel).
     """
-    held = weights(mla, on.model.width)
-    product = dense_product(say, "project", "MLA projections", held, shares(on.layout.tp), load.tokens, on)
+    product = dense_product(say, "project", "MLA projections", [*mla.held.values()], load.tokens, on)
     read = load.sequences * load.context * latent_bytes(mla, on) / token_shards(on)
     pair = on.constant.multiply_add_flops * mla.heads * (2 * mla.kv_rank + mla.rope_dim)
     core = operator(
@@ -109,8 +108,7 @@ def prefill(say: Say, mla: Any, load: Any, on: Any) -> Q:
     chunks this is H (nope + rope + v) T^2 FLOP. With CP the ranks gather each other's new latents and share the
     arithmetic evenly (zigzag order assumed).
     """
-    held = weights(mla, on.model.width)
-    product = dense_product(say, "project", "MLA projections", held, shares(on.layout.tp), load.tokens, on)
+    product = dense_product(say, "project", "MLA projections", [*mla.held.values()], load.tokens, on)
     own = load.tokens * on.layout.cp / load.sequences
     seen = say("seen", load.past + own / 2, "tokens each new token looks at, on average")
     madd = on.constant.multiply_add_flops

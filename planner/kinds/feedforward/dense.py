@@ -39,8 +39,7 @@ def share(dense: Any, on: Any) -> Shares:
 
 def layer(say: Say, dense: Any, load: Any, on: Any) -> Q:
     """One layer: product and all-reduce."""
-    held = weights(dense, on.model.width)
-    product = dense_product(say, "matrices", "gate, up and down", held, share(dense, on), load.tokens, on)
+    product = dense_product(say, "matrices", "gate, up and down", [*dense.held.values()], load.tokens, on)
     size = load.tokens * on.model.width * on.stack.activation_value_bytes
     reduce = all_reduce(say, "reduce", "feed-forward output over TP", size, on.layout.tp, on)
     return say("layer_s", product + reduce, "one dense feed-forward layer")

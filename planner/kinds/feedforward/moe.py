@@ -89,17 +89,12 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
     `overlap`: that fraction of the smaller of (dispatch + combine, experts + shared) is taken off.
     Without a latent the experts' sum needs no exchange of its own: it joins the layer output's.
     """
-    held, held_share = weights(moe, on.model.width), share(moe, on)
     apart = several(on.layout.dp * on.layout.cp)
     ways = 1 + apart * (load.tokens / load.entering - 1)
     activation, wide = on.stack.activation_value_bytes, expert_width(moe, on.model.width)
-    shared = dense_product(
-        say, "shared", "shared experts", [w for w in held if w.sharding == "tp"], held_share, load.tokens, on
-    )
-    copied = dense_product(
-        say, "latent", "router and latent projections, copied on every rank",
-        [w for w in held if w.sharding == "copied"], held_share, load.tokens / ways, on,
-    )  # fmt: skip
+    shared = dense_product(say, "shared", "shared experts", [moe.held["tp"]], load.tokens, on)
+    whole = "router and latent projections, copied on every rank"
+    copied = dense_product(say, "latent", whole, [moe.held["copied"]], load.tokens / ways, on)
     routed = experts(say, moe, load, on)
     travelling = say("travelling", apart * load.entering * copies(moe.top_k, on), "copies sent by this chip's tokens")
     dispatch = all_to_all(
