@@ -89,7 +89,7 @@ def distinct(total: Q, share: Q, draws: Q) -> Q:
 
     total (1 - (1 - share)^draws): monotone in draws, at most total.
     """
-    return total * (1 - exp(draws * log(1 - share)))
+    return total * (1 - (1 - share) ** draws)
 
 
 def several(ranks: Q) -> Q:

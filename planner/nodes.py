@@ -87,6 +87,17 @@ class Soft2(Node):
         return math.hypot(v[0], v[1])
 
 
+class Root(Node):
+    """sqrt(a), kept whole: sympy would split products under it."""
+
+    nargs = 1
+    numpy_call = "sqrt({0})"
+    latex_form = r"\sqrt{{ {0} }}"
+
+    def number(self, *v: float) -> float:
+        return math.sqrt(v[0])
+
+
 class Most(Node):
     """max, built unevaluated."""
 
@@ -119,7 +130,7 @@ NODES: dict[str, Any] = {
     "log2_ceil": Log2Ceil,
     "soft15": Soft15,
     "soft2": Soft2,
-    "root": sympy.sqrt,
+    "root": Root,
     "log": sympy.log,
     "exp": sympy.exp,
 }

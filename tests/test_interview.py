@@ -38,7 +38,7 @@ class Terminal:
     def text(self) -> str:
         """Everything printed so far, lines that scrolled away included."""
         gone = ["".join(line[x].data for x in range(COLUMNS)) for line in self.screen.history.top]
-        return "\n".join(line.rstrip() for line in [*gone, *self.screen.display])
+        return "\n".join(line.rstrip() for line in ["", *gone, *self.screen.display])
 
     def read(self) -> bool:
         """Take in what was printed; false when the program has ended."""
@@ -58,8 +58,8 @@ class Terminal:
                 raise AssertionError(f"{text!r} was not printed:\n{self.text()}\n{self.errors.read_text()}")
 
     def answer(self, prompt: str, keys: str, times: int = 1) -> None:
-        """The keys once the prompt is there."""
-        self.wait(prompt, times)
+        """The keys once the prompt has been at the start of a line so many times."""
+        self.wait("\n" + prompt, times)
         self.child.send(keys)
 
     def exit_code(self) -> int | None:
@@ -178,6 +178,8 @@ def test_bad_answers_are_told_in_a_line_and_asked_again(terminal, tmp_path):
     terminal.wait("'TP8' is not a count")
     terminal.child.send(CLEAR + "2M")
     terminal.wait("exceed the 1048576 of kimi-k3")
+    terminal.child.send(CLEAR + "1e999" + ENTER)
+    terminal.wait("--isl: ")
     terminal.child.send(CLEAR + ENTER)
     terminal.wait("--isl: nothing was given; an answer is needed")
     terminal.child.send("1023k" + ENTER)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.cli import options as o
-from planner.errors import BadInput, PlannerError
+from planner.errors import BadInput, PlannerError, one_line
 from planner.kinds.formats import CHOICES
 
 Answers = dict[str, str]
@@ -34,6 +34,7 @@ class Question:
     name: str
     flag: str
     prompt: str
+    hint: str = ""
     default: str = ""
     parse: Callable[[str, str], Any] = as_given
     choices: tuple[str, ...] = ()
@@ -44,20 +45,22 @@ class Question:
 
 
 QUESTIONS = (
-    Question("model", "", "Model (name or path)", spec="model", required=True, metavar="MODEL"),
-    Question("system", "--on", "System (name or path)", spec="system", required=True, metavar="SYSTEM"),
-    Question("stack", "--stack", "Software stack (name or path)", spec="stack"),
-    Question("isl", "--isl", "Prompt tokens, such as 8k", parse=o.count, required=True, metavar="N"),
-    Question("osl", "--osl", "Output tokens, such as 1k", parse=o.count, required=True, metavar="N"),
-    Question("kv_dtype", "--kv-dtype", "Cache precision", "bf16", choices=CHOICES),
-    Question("state_dtype", "--state-dtype", "Recurrent state precision", "fp32", choices=("fp32", "bf16")),
-    Question("load", "", "Load", SEARCHED, choices=(SEARCHED, IN_FLIGHT, RATE)),
-    Question("concurrency", "--concurrency", "Requests in flight", parse=o.count, load=IN_FLIGHT, required=True),
-    Question("rate", "--rate", "Request rate, such as 20/s", parse=o.per_second, load=RATE, required=True),
-    Question("ttft", "--ttft", "TTFT target, such as 2s", parse=o.seconds),
-    Question("tpot", "--tpot", "TPOT target, such as 50ms", parse=o.seconds),
-    Question("arrivals", "--arrivals", "Arrivals", "steady", choices=("steady", "waves")),
-    Question("objective", "--objective", "Objective", "throughput", choices=("throughput", "latency", "cost")),
+    Question("model", "", "Model", "name or path", spec="model", required=True, metavar="MODEL"),
+    Question("system", "--on", "System", "name or path", spec="system", required=True, metavar="SYSTEM"),
+    Question("stack", "--stack", "Software stack", "name or path", spec="stack"),
+    Question("isl", "--isl", "Prompt tokens", "such as 8k", parse=o.count, required=True, metavar="N"),
+    Question("osl", "--osl", "Output tokens", "such as 1k", parse=o.count, required=True, metavar="N"),
+    Question("kv_dtype", "--kv-dtype", "Cache precision", default="bf16", choices=CHOICES),
+    Question("state_dtype", "--state-dtype", "Recurrent state precision", default="fp32", choices=("fp32", "bf16")),
+    Question("load", "", "Load", default=SEARCHED, choices=(SEARCHED, IN_FLIGHT, RATE)),
+    Question(
+        "concurrency", "--concurrency", "Requests in flight", "such as 64", parse=o.count, load=IN_FLIGHT, required=True
+    ),
+    Question("rate", "--rate", "Request rate", "such as 20/s", parse=o.per_second, load=RATE, required=True),
+    Question("ttft", "--ttft", "TTFT target", "such as 2s", parse=o.seconds),
+    Question("tpot", "--tpot", "TPOT target", "such as 50ms", parse=o.seconds),
+    Question("arrivals", "--arrivals", "Arrivals", default="steady", choices=("steady", "waves")),
+    Question("objective", "--objective", "Objective", default="throughput", choices=("throughput", "latency", "cost")),
 )
 BY_NAME = {question.name: question for question in QUESTIONS}
 
@@ -108,6 +111,8 @@ def trouble(question: Question, text: str, answers: Answers) -> str:
         check(question, {**answers, question.name: understood(question, text)})
     except PlannerError as error:
         return str(error)
+    except (ArithmeticError, OSError, ValueError) as error:  # a validator that raises leaves the terminal in disorder
+        return one_line(f"{question.flag or question.name}: {error}")
     return ""
 
 
@@ -125,6 +130,7 @@ def check(question: Question, answers: Answers) -> None:
     if "model" in answers and "system" in answers:
         case = case_of(answers["model"], value(BY_NAME["system"], answers), answers.get("stack") or None)
         check_workload(case, workload_of(answers))
+    slo_of(answers)
 
 
 def workload_of(answers: Answers) -> Any:
@@ -138,6 +144,13 @@ def workload_of(answers: Answers) -> Any:
         state_format=parsed("state_dtype", answers),
         arrivals=parsed("arrivals", answers),
     )
+
+
+def slo_of(answers: Answers) -> Any:
+    """The targets the answers set."""
+    from planner.specs.workload import Slo
+
+    return Slo(ttft_s=parsed("ttft", answers), tpot_s=parsed("tpot", answers), rate_per_s=parsed("rate", answers))
 
 
 def command(answers: Answers) -> str:

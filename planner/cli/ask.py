@@ -96,18 +96,18 @@ def asked(question: a.Question, answers: a.Answers) -> str:
 
     if question.choices:
         return chosen(question.prompt, [(choice, choice) for choice in question.choices], a.value(question, answers))
-    default = a.default_of(question, answers)
+    message, default = f"{question.prompt} ({question.hint}):", a.default_of(question, answers)
     settings: dict[str, Any] = {
         "default": answers.get(question.name, ""),
-        "placeholder": [("class:placeholder", default or ("" if question.required else "none"))],
+        "placeholder": [("fg:ansibrightblack", default or ("" if question.required else "none"))],
         "validate": lambda text: a.trouble(question, text, answers) or True,
     }
     if not question.spec:
-        return str(questionary.text(question.prompt, **settings).unsafe_ask())
+        return str(questionary.text(message, **settings).unsafe_ask())
     offered = names(question.spec)
     settings["completer"] = FuzzyWordCompleter(offered, WORD=True)
     settings["validate_while_typing"] = False  # half a name is no mistake
-    return str(questionary.autocomplete(question.prompt, offered, **settings).unsafe_ask())
+    return str(questionary.autocomplete(message, offered, **settings).unsafe_ask())
 
 
 def chosen(message: str, choices: list[tuple[str, str]], default: str) -> str:
@@ -130,12 +130,13 @@ def chosen(message: str, choices: list[tuple[str, str]], default: str) -> str:
 
 def changed_question(answers: a.Answers) -> a.Question | None:
     """The question to answer anew, or None when done."""
-    rows = [
-        (f"{question.prompt.split(',')[0].split(' (')[0]}: {a.value(question, answers) or 'none'}", question.name)
-        for question in a.QUESTIONS
-        if a.applies(question, answers)
-    ]
-    name = chosen("Change one answer?", [(DONE, DONE), *rows], DONE)
+    rows = []
+    for question in a.QUESTIONS:
+        if a.applies(question, answers):
+            flag = f" ({question.flag})" if question.flag else ""
+            rows.append((f"{question.prompt}{flag}: {a.value(question, answers) or 'none'}", question.name))
+    # Last, so that letters that match nothing do not point at it.
+    name = chosen("Change one answer?", [*rows, (DONE, DONE)], DONE)
     return None if name == DONE else a.BY_NAME[name]
 
 
@@ -163,11 +164,11 @@ def deployment_facts(answers: a.Answers) -> list[str]:
     model, system, stack = deployment(answers)
     case = case_of(model, system, stack)
     full = fit(model, system, stack=stack, workload=a.workload_of(answers))
-    chips, engine = case.system.chips, case.stack
+    chips, engine, fewest = case.system.chips, case.stack, full.min_chips or "not found"
     return [
         f"{case.system.name}: {chips:,} chips of {show(case.chip.memory.value, 'B')}; stack {engine.name}: chunk "
         f"{engine.chunk:,} tokens, memory fraction {engine.memory_fraction.value:g}",
-        f"weights {show(totals(case.model).text_bytes, 'B')}; fewest chips {full.min_chips or 'not found'}; "
+        f"weights {show(totals(case.model).text_bytes, 'B')}; fewest chips {fewest} (one request of full context); "
         f"{chips:,} chips hold {full.max_concurrency:,} requests of full context",
     ]
 
@@ -194,13 +195,11 @@ def planned(answers: a.Answers) -> Any:
     """The plan the answers ask for."""
     from planner.cli.progress import narrated
     from planner.search.plan import plan
-    from planner.specs.workload import Slo
 
     model, system, stack = deployment(answers)
-    slo = Slo(ttft_s=a.parsed("ttft", answers), tpot_s=a.parsed("tpot", answers), rate_per_s=a.parsed("rate", answers))
     with narrated() as progress:
         return plan(
-            model, system, a.workload_of(answers), slo=slo, stack=stack,
+            model, system, a.workload_of(answers), slo=a.slo_of(answers), stack=stack,
             concurrency=a.parsed("concurrency", answers), objective=a.parsed("objective", answers), progress=progress,
         )  # fmt: skip
 

@@ -1,9 +1,9 @@
 """Ranges: the estimated specs drawn together through the same formulas, draws being one more axis.
 
-Each uncertain leaf lies between its low and high with its median at the value. Leaves of one `with_group` move together:
-they share the draw's position, so that a fast chip is fast in every format; a group written with a minus moves against
-it. Draws are stratified and shuffled with a fixed seed, so two runs give the same bytes. What is reported is the 10th to
-the 90th percentile.
+Each uncertain leaf lies between its low and high with its median at the value. Leaves of one `with_group` move
+together: they share the draw's position, so that a fast chip is fast in every format; a group written with a minus
+moves against it. Draws are stratified and shuffled with a fixed seed, so two runs give the same bytes. What is reported
+is the 10th to the 90th percentile.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def every_layer(say: Say, shape: Structure, load: Any, on: Any) -> Q:
     t = all-reduce(n width) + n values / layers / (BW e_m) + o
     """
     size = load.tokens * on.model.width * on.stack.activation_value_bytes
-    time = all_reduce(say, "reduce", "attention output over TP", size, on.layout.tp, on)
+    time = all_reduce(say, "reduce", "attention output over TP", size, on.ranks.tp, on)
     values = shape.residual.mixing_values(on.residual, on.model.width)
     if not (isinstance(values, int) and values == 0):
         moved = load.tokens * values * on.stack.activation_value_bytes / on.model.layers
@@ -52,9 +52,13 @@ def every_layer(say: Say, shape: Structure, load: Any, on: Any) -> Q:
 
 
 def first(say: Say, load: Any, on: Any) -> Q:
-    """Embedding rows of the pass, read and written: 2 n width a."""
-    moved = 2 * load.tokens * on.model.width * on.stack.activation_value_bytes
-    return operator(say, "lookup", "embedding rows", on.kernel.stream, moved)
+    """Embedding rows of the pass, read and written, and their sum over TP, whose ranks hold parts of the table.
+
+    t = 2 n width a / (BW e_m) + all-reduce(n width)
+    """
+    size = load.tokens * on.model.width * on.stack.activation_value_bytes
+    lookup = operator(say, "lookup", "embedding rows", on.kernel.stream, 2 * size)
+    return lookup + all_reduce(say, "reduce", "embedding rows over TP", size, on.ranks.tp, on)
 
 
 def last(say: Say, shape: Structure, load: Any, on: Any) -> Q:
@@ -82,12 +86,20 @@ def over_layers(costs: Costs, counts: dict[str, Q]) -> Q:
     return sum(counts[name] * cost for name, cost in costs.items())
 
 
+def folded(say: Say, shape: Structure, costs: Costs) -> Costs:
+    """The same costs with what every layer pays counted with its attention: one term less in every sum."""
+    common = costs[LAYER]
+    attention = {name: say(f"{name}_all_s", costs[name] + common, f"{name} with what every layer pays")
+                 for name, _ in shape.attention}  # fmt: skip
+    return {**{name: cost for name, cost in costs.items() if name != LAYER}, **attention}
+
+
 def pass_time(say: Say, shape: Structure, costs: Costs, hand_over: Q, on: Any) -> tuple[Q, Q]:
     """(all stages with their hops, slowest stage with its hop)."""
-    whole = say(
-        "all_stages_s", over_layers(costs, on.count) + on.layout.pp * hand_over, "one pass, every stage in turn"
-    )
+    parts = folded(say, shape, costs)
+    whole = over_layers(parts, on.count) + on.layout.pp * hand_over
     stages = [
-        say(f"stage{i}_s", over_layers(costs, on.layout.stages[i]), f"heaviest stage {i}") for i in range(shape.stages)
+        say(f"stage{i}_s", over_layers(parts, on.layout.stages[i]), f"heaviest stage {i}") for i in range(shape.stages)
     ]
-    return whole, say("slowest_stage_s", maximum(*stages) + hand_over, "slowest stage with its hop")
+    through = say("all_stages_s", whole, "one pass, every stage in turn")
+    return through, say("slowest_stage_s", maximum(*stages) + hand_over, "slowest stage with its hop")

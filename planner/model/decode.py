@@ -40,8 +40,8 @@ def step(say: Say, shape: Structure, group: Q, on: Any) -> Q:
         context=say("context", on.ask.isl + on.ask.osl / 2, "mean cached tokens per request"),
         past=0,
         domain_tokens=say("domain_tokens", present * per_request, "tokens of all groups in one micro-batch"),
-        entering=tokens / (on.layout.tp * on.layout.cp),
-        replicated=on.layout.cp,
+        entering=say("entering", tokens / (on.layout.tp * on.layout.cp), "tokens that enter the exchange at one chip"),
+        same_tokens=on.ranks.decode_tp,
     )
     costs = by_group(say, shape, load, on, lambda kind: kind.decode)
     whole, slowest = pass_time(say, shape, costs, hop(say.scope("pipeline", group="hop"), shape, load, on), on)

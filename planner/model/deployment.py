@@ -6,11 +6,13 @@ from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
+from planner.kinds.attention.kind import AttentionKind
 from planner.kinds.collectives import fabric
+from planner.kinds.feedforward.kind import FeedForwardKind
 from planner.kinds.weights import held, shares
 from planner.model.decode import in_group, step
 from planner.model.memory import memory
-from planner.model.prefill import pieces, prefill, saturated_load
+from planner.model.prefill import load_of, pieces, prefill
 from planner.model.serving import serve
 from planner.model.structure import Structure
 from planner.model.tables import held_tables
@@ -27,33 +29,54 @@ def reached(say: Say, on: Any) -> Any:
     return on
 
 
-def sized(say: Say, shape: Structure, on: Any) -> Any:
-    """The inputs with what one chip holds of every layer group and table worked out, once for all uses."""
-    on = copy(on)
-    groups = {name: copy(group) for name, group in on.groups.items()}
-    for name, kind in shape.attention:
-        groups[name].held = held(say.scope(name), kind.weights(groups[name], on.model.width), shares(on.layout.tp))
-    for name, feed in shape.feed_forward:
-        weights = feed.weights(groups[name], on.model.width)
-        groups[name].held = held(say.scope(name), weights, feed.share(groups[name], on))
-    on.groups, on.tables = groups, held_tables(say, shape, on)
+def grouped(say: Say, on: Any) -> Any:
+    """The inputs with every group of ranks that a collective spans."""
+    on, layout = copy(on), on.layout
+    spans = {
+        "tp": layout.tp,
+        "cp": layout.cp,
+        "pp": layout.pp,
+        "stage": layout.ep * layout.etp,
+        "shards": layout.dcp * layout.cp,
+        "decode_tp": layout.tp * layout.cp,
+    }
+    named = {name: say.scope(name)("count", count, f"ranks of {name}") for name, count in spans.items()}
+    on.ranks = SimpleNamespace(**{name: fabric.ranks_of(say, name, count, on) for name, count in named.items()})
     return on
 
 
-def capacity(say: Say, shape: Structure, on: Any) -> tuple[Any, Any, Any]:
-    """Memory alone: what a chip holds and how many requests fit. Returns (inputs with rates, group, cut prompt)."""
-    on = sized(say.scope("weights"), shape, reached(say.scope("rate"), on))
+def sized(say: Say, shape: Structure, on: Any) -> Any:
+    """The inputs with what one chip holds of every layer group and table worked out, once for all uses."""
+    on = copy(on)
+    on.groups = {name: copy(group) for name, group in on.groups.items()}
+    kinds: list[tuple[str, AttentionKind | FeedForwardKind]] = [*shape.attention, *shape.feed_forward]
+    for name, kind in kinds:
+        group, inner = on.groups[name], say.scope(name, kind.reference)
+        share = kind.share(group, on) if isinstance(kind, FeedForwardKind) else shares(on.layout.tp)
+        group.held = held(inner, kind.weights(group, on.model.width), share)
+        group.__dict__.update(kind.sizes(inner, group, on))
+    on.tables = held_tables(say, shape, on)
+    return on
+
+
+def capacity(say: Say, shape: Structure, on: Any) -> tuple[Any, Any, Any, Any]:
+    """Memory alone: what a chip holds and how many requests fit.
+
+    Returns the inputs with all that was worked out, requests of a group, the cut prompt and the saturated pass's load.
+    """
+    on = grouped(say.scope("ranks"), reached(say.scope("rate"), on))
+    on = sized(say.scope("chip"), shape, on)
     group = in_group(say, on)
     cut = pieces(say.scope("prompt"), on)
-    tokens = group * (on.ask.draft_tokens + 1)
-    memory(say.scope("memory"), shape, group, saturated_load(cut, on), tokens, on)
-    return on, group, cut
+    busy = load_of(say.scope("saturated"), cut, cut.packed, on.layout.dp, on)
+    memory(say.scope("memory"), shape, group, busy, group * (on.ask.draft_tokens + 1), on)
+    return on, group, cut, busy
 
 
 def deployment(say: Say, shape: Structure, on: Any) -> Say:
     """Memory, prefill, decode step, serving and cost of one deployment."""
-    on, group, cut = capacity(say, shape, on)
-    alone, share = prefill(say, shape, cut, on)
+    on, group, cut, busy = capacity(say, shape, on)
+    alone, share = prefill(say, shape, cut, busy, on)
     one = step(say.scope("decode", phase="decode"), shape, group, on)
     serve(say.scope("serving"), shape, group, alone, share, one, on)
     return say

@@ -30,25 +30,22 @@ def pieces(say: Say, on: Any) -> Any:
     return SimpleNamespace(chunks=chunks, piece=piece, past=past, packed=packed)
 
 
-def load_of(cut: Any, sequences: Q, domain_tokens: Q, on: Any) -> Any:
-    """What one pass brings to a chip: CP splits a prompt's tokens, TP the tokens that enter the experts' exchange."""
-    tokens = cut.piece * sequences / on.layout.cp
+def load_of(say: Say, cut: Any, sequences: Q, groups: Q, on: Any) -> Any:
+    """What one pass of `groups` attention groups brings to a chip.
+
+    CP splits a prompt's tokens; TP splits the tokens that enter the experts' exchange.
+    """
+    tokens = say("tokens", cut.piece * sequences / on.layout.cp, "tokens of a pass on one chip")
     return SimpleNamespace(
         tokens=tokens,
         sequences=sequences,
         sampled=sequences,
         drafts=False,
-        context=cut.past + cut.piece,
         past=cut.past,
-        domain_tokens=domain_tokens,
-        entering=tokens / on.layout.tp,
-        replicated=1,
+        domain_tokens=say("domain_tokens", cut.piece * sequences * groups, "tokens of a pass, all groups that prefill"),
+        entering=say("entering", tokens / on.layout.tp, "tokens that enter the exchange at one chip"),
+        same_tokens=on.ranks.tp,
     )
-
-
-def saturated_load(cut: Any, on: Any) -> Any:
-    """The pass of a busy system: every attention group prefills, short prompts packed."""
-    return load_of(cut, cut.packed, cut.piece * cut.packed * on.layout.dp, on)
 
 
 def one_pass(say: Say, shape: Structure, load: Any, on: Any) -> tuple[Q, Q]:
@@ -57,10 +54,10 @@ def one_pass(say: Say, shape: Structure, load: Any, on: Any) -> tuple[Q, Q]:
     return pass_time(say, shape, costs, hop(say.scope("pipeline", group="hop"), shape, load, on), on)
 
 
-def prefill(say: Say, shape: Structure, cut: Any, on: Any) -> tuple[Q, Q]:
-    """(one prompt on an idle system, one prompt's share of a saturated one)."""
+def prefill(say: Say, shape: Structure, cut: Any, busy: Any, on: Any) -> tuple[Q, Q]:
+    """(one prompt on an idle system, one prompt's share of a saturated one); `busy` is the saturated pass's load."""
     idle = say.scope("prefill", phase="prefill")
-    whole_idle, slowest_idle = one_pass(idle, shape, load_of(cut, 1, cut.piece, on), on)
+    whole_idle, slowest_idle = one_pass(idle, shape, load_of(idle, cut, 1, 1, on), on)
     plain = idle(
         "plain_s", whole_idle + (cut.chunks - 1) * slowest_idle, "all passes over one prompt, before the factor"
     )
@@ -72,7 +69,7 @@ def prefill(say: Say, shape: Structure, cut: Any, on: Any) -> tuple[Q, Q]:
         on.basis.prefill_factor,
     )  # fmt: skip
     alone = idle("idle_s", on.stack.prefill_factor * plain, "one prompt, idle system")
-    busy = say.scope("saturated", phase="saturated")
-    _, slowest = one_pass(busy, shape, saturated_load(cut, on), on)
-    share = busy("share_s", on.stack.prefill_factor * cut.chunks * slowest / cut.packed, "one prompt among many")
+    full = say.scope("saturated", phase="saturated")
+    _, slowest = one_pass(full, shape, busy, on)
+    share = full("share_s", on.stack.prefill_factor * cut.chunks * slowest / cut.packed, "one prompt among many")
     return alone, share

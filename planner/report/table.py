@@ -92,7 +92,8 @@ def draw_front(plan: Plan) -> None:
         copies = f" x {point['replicas']}" if point["replicas"] > 1 else ""
         rows.add_row(
             written(point["tok_s_per_user"], "1/s"), written(point["tok_s_per_chip"], "1/s"),
-            show_time(point["tpot_s"]), show_time(point["ttft_s"]), f"{point['concurrency']:,}", point["layout"] + copies,
+            show_time(point["tpot_s"]), show_time(point["ttft_s"]), f"{point['concurrency']:,}",
+            point["layout"] + copies,
         )  # fmt: skip
     out.print(rows)
 

@@ -13,7 +13,7 @@ def front(first: Any, second: Any) -> Any:
     """Indices of the points not dominated in (first, second), both better when higher, by falling `first`.
 
     Sort by the first rate, then sweep: a point stays if its second rate beats all seen before. Ties in both keep the
-    earlier point, so that two runs agree. Most points fall beforehand to a better one in a higher bin of the first rate.
+    earlier point, so that two runs agree. Most points fall beforehand to a better one in a higher bin of the first.
     """
     kept = contenders(first, second)
     order = kept[np.lexsort((kept, -second[kept], -first[kept]))]

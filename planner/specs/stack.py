@@ -58,15 +58,22 @@ class ExpertKernel(Kernel):
     row_time: Seconds = Field(description="time per routed row of the domain that belongs to another rank")
 
 
+class DecodeKernel(Kernel):
+    """Decode attention: the rows of a rank (heads x tokens of a sequence) are padded to a tile."""
+
+    row_multiple: Number = Field(description="rows of one tile of the kernel")
+
+
 class Kernels(Record):
     """The kernel classes every stack describes; kinds choose among them."""
 
     dense: Kernel
     experts: ExpertKernel
-    attention_decode: Kernel
+    attention_decode: DecodeKernel
     attention_prefill: Kernel
     recurrent_decode: Kernel
     recurrent_prefill: ScanKernel
+    convolution: Kernel
     stream: Kernel
 
 

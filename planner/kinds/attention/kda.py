@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from planner.algebra import Q, ceil_div, several
+from planner.algebra import Q, ceil_div
 from planner.kinds.attention.kind import AttentionKind, AttentionRecord
 from planner.kinds.collectives.all_gather import all_gather
 from planner.kinds.dense_product import dense_product
@@ -62,17 +62,32 @@ def weights(kda: Any, width: Q) -> list[Weight]:
     ]
 
 
-def state_bytes(kda: Any, on: Any) -> tuple[Q, Q]:
-    """(recurrent, convolution) state of one sequence, one layer, on one chip: H/TP d^2 and 3 (c - 1) H/TP d values."""
-    heads = kda.heads / on.layout.tp
+def sizes(say: Say, kda: Any, on: Any) -> dict[str, Q]:
+    """What one chip has of a layer, worked out once.
+
+    rank_heads = H/TP; matrix_bytes = H/TP d^2 state values; taps_bytes = 3 (c - 1) H/TP d values of convolution state;
+    vector_bytes: one H/TP d activation vector of a token; filter_bytes: the convolution weights.
+    """
+    heads = say("rank_heads", kda.heads / on.layout.tp, "heads on one chip")
     matrix = heads * kda.head_dim * kda.head_dim * on.ask.state_value_bytes
-    taps = CONVOLVED * (kda.conv_kernel - 1) * heads * kda.head_dim * on.stack.activation_value_bytes
-    return matrix, taps
+    vector = say(
+        "vector_bytes", heads * kda.head_dim * on.stack.activation_value_bytes, "one vector of a token's heads"
+    )
+    filters = CONVOLVED * kda.conv_kernel * kda.head_dim * kda.vector_value_bytes * heads
+    return {
+        "rank_heads": heads,
+        "vector_bytes": vector,
+        "matrix_bytes": say("matrix_bytes", matrix, "recurrent state of one sequence"),
+        "taps_bytes": say(
+            "taps_bytes", CONVOLVED * (kda.conv_kernel - 1) * vector, "convolution state of one sequence"
+        ),
+        "filter_bytes": say("filter_bytes", filters, "convolution weights"),
+    }
 
 
 def cache(kda: Any, on: Any) -> tuple[Q, Q]:
     """Nothing grows; the state is constant. TP splits it; DP, EP, DCP and CP do not."""
-    return 0, sum(state_bytes(kda, on))
+    return 0, kda.matrix_bytes + kda.taps_bytes
 
 
 def decode(say: Say, kda: Any, load: Any, on: Any) -> Q:
@@ -84,22 +99,15 @@ def decode(say: Say, kda: Any, load: Any, on: Any) -> Q:
     activation. The core does 7 d^2 FLOP per token and head, far below any ridge.
     Limits: up to about four full states may sit in a large last-level cache and run faster (seen on H100).
     """
-    heads = kda.heads / on.layout.tp
-    matrix, taps = state_bytes(kda, on)
     product = dense_product(say, "project", "KDA projections", [*kda.held.values()], load.tokens, on)
-    moved = load.sequences * 2 * taps + convolution_bytes(kda, on)
-    conv = operator(say, "conv", "short convolution", on.kernel.stream, moved)
-    vectors = load.tokens * heads * STREAMED * kda.head_dim * on.stack.activation_value_bytes
+    moved = load.sequences * 2 * kda.taps_bytes + kda.filter_bytes
+    conv = operator(say, "conv", "short convolution", on.kernel.convolution, moved)
     core = operator(
         say, "core", "recurrent state read, updated and written", on.kernel.recurrent_decode,
-        load.sequences * 2 * matrix + vectors, recurrence_flops(kda, on) * load.tokens / on.layout.tp,
+        load.sequences * (2 * kda.matrix_bytes) + load.tokens * (STREAMED * kda.vector_bytes),
+        recurrence_flops(kda, on) / on.layout.tp * load.tokens,
     )  # fmt: skip
     return say("layer_s", product + conv + core, "one KDA layer, decode")
-
-
-def convolution_bytes(kda: Any, on: Any) -> Q:
-    """Bytes of the convolution weights on this chip."""
-    return CONVOLVED * kda.heads * kda.head_dim * kda.conv_kernel * kda.vector_value_bytes / on.layout.tp
 
 
 def recurrence_flops(kda: Any, on: Any) -> Q:
@@ -124,28 +132,24 @@ def prefill(say: Say, kda: Any, load: Any, on: Any) -> Q:
     compute units (one head each), v vectors streamed per token and head. The chain is why eight times fewer heads save
     only about 30 %. With CP the chain is 1/CP as long and the ranks exchange one pair of d x d matrices per head.
     """
-    heads = kda.heads / on.layout.tp
     kernel = on.kernel.recurrent_prefill
     product = dense_product(say, "project", "KDA projections", [*kda.held.values()], load.tokens, on)
-    vector = heads * kda.head_dim * on.stack.activation_value_bytes
-    conv = operator(
-        say, "conv", "short convolution", on.kernel.stream,
-        2 * CONVOLVED * load.tokens * vector + convolution_bytes(kda, on),
-    )  # fmt: skip
-    waves = say("waves", ceil_div(load.sequences * heads, on.chip.compute_units), "rounds of heads on compute units")
+    convolved = 2 * CONVOLVED * load.tokens * kda.vector_bytes + kda.filter_bytes
+    conv = operator(say, "conv", "short convolution", on.kernel.convolution, convolved)
+    waves = ceil_div(load.sequences * kda.rank_heads, on.chip.compute_units)
     core = operator(
         say, "core", "chunkwise delta rule with its sequential scan", kernel,
-        load.tokens * vector * kernel.streamed_vectors, chunk_flops(kda, on) * load.tokens / on.layout.tp,
+        load.tokens * kda.vector_bytes * kernel.streamed_vectors, chunk_flops(kda, on) * load.tokens / on.layout.tp,
         sequential=load.tokens / load.sequences * kernel.token_time * waves,
     )  # fmt: skip
-    pair = 2 * heads * kda.head_dim * kda.head_dim * on.ask.state_value_bytes * load.sequences
-    relay = all_gather(say, "relay", "state passed between context ranks", pair * (on.layout.cp - 1), on.layout.cp, on)
-    return say("layer_s", product + conv + core + several(on.layout.cp) * relay, "one KDA layer, one pass")
+    pair = 2 * kda.matrix_bytes * load.sequences * (on.layout.cp - 1)
+    relay = all_gather(say, "relay", "state passed between context ranks", pair, on.ranks.cp, on)
+    return say("layer_s", product + conv + core + relay, "one KDA layer, one pass")
 
 
 def working(kda: Any, on: Any) -> Q:
     """q, k, v, gate, decay and output of one token: 6 H/TP d values."""
-    return 6 * kda.heads / on.layout.tp * kda.head_dim * on.stack.activation_value_bytes
+    return 6 * kda.vector_bytes
 
 
 def core_flops(kda: Any, tokens: Q, on: Any) -> Q:
@@ -154,6 +158,7 @@ def core_flops(kda: Any, tokens: Q, on: Any) -> Q:
 
 
 KIND = AttentionKind(
-    record=Kda, reference="Kimi Linear technical report, eqs 13-14", weights=weights, cache=cache, decode=decode,
+    record=Kda, reference="Kimi Linear technical report, eqs 13-14", weights=weights, sizes=sizes, cache=cache,
+    decode=decode,
     prefill=prefill, working=working, core_flops=core_flops, shared_cache=False,
 )  # fmt: skip

@@ -31,6 +31,7 @@ class AttentionKind:
     """The declaration that ends a kind's file.
 
     weights(kind, width)            the layer's weight groups
+    sizes(say, kind, on)            what one chip has, worked out once: read as attributes of `kind` below
     cache(kind, on)                 bytes on this chip, one layer: (per cached token, per sequence whatever its length)
     decode(say, kind, load, on)     time of one layer in a decode step
     prefill(say, kind, load, on)    time of one layer over one prefill pass
@@ -42,6 +43,7 @@ class AttentionKind:
     record: type[AttentionRecord]
     reference: str
     weights: Callable[[Any, Q], list[Weight]]
+    sizes: Callable[[Say, Any, Any], dict[str, Q]]
     cache: Callable[[Any, Any], tuple[Q, Q]]
     decode: Callable[[Say, Any, Any, Any], Q]
     prefill: Callable[[Say, Any, Any, Any], Q]

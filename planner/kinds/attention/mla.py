@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from planner.algebra import Q, several
+from planner.algebra import Q, ceil_div
 from planner.kinds.attention.kind import AttentionKind, AttentionRecord
 from planner.kinds.collectives.all_gather import all_gather
 from planner.kinds.dense_product import dense_product
@@ -56,77 +56,79 @@ def weights(mla: Any, width: Q) -> list[Weight]:
     ]
 
 
-def latent_bytes(mla: Any, on: Any) -> Q:
-    """One cached token, one layer, one copy: (r_kv + rope) values."""
-    return (mla.kv_rank + mla.rope_dim) * on.ask.kv_value_bytes
+def sizes(say: Say, mla: Any, on: Any) -> dict[str, Q]:
+    """What one chip has of a layer, worked out once.
 
-
-def token_shards(on: Any) -> Q:
-    """How many ways the cached tokens are split: DCP x CP. TP alone does not split a latent."""
-    return on.layout.dcp * on.layout.cp
+    rank_heads = H/TP; latent_bytes = (r_kv + rope) cached values of one token, one copy; shards = DCP x CP ways the
+    cached tokens are split (TP alone does not split a latent); row_heads = heads a rank attends with: H/TP x DCP.
+    """
+    latent = (mla.kv_rank + mla.rope_dim) * on.ask.kv_value_bytes
+    heads = say("rank_heads", mla.heads / on.layout.tp, "heads on one chip")
+    return {
+        "rank_heads": heads,
+        "latent_bytes": say("latent_bytes", latent, "cached values of one token"),
+        "row_heads": say("row_heads", heads * on.layout.dcp, "heads one rank attends with in decode"),
+    }
 
 
 def cache(mla: Any, on: Any) -> tuple[Q, Q]:
     """Grows with every token; nothing constant."""
-    return latent_bytes(mla, on) / token_shards(on), 0
+    return mla.latent_bytes / on.ranks.shards.count, 0
 
 
 def decode(say: Say, mla: Any, load: Any, on: Any) -> Q:
     """One layer in a decode step, absorbed form.
 
-    t = product(P, n) + floor + [ b L (r_kv + rope) k / (BW e_m c) (+)_p 2 H (2 r_kv + rope) n L / (TP CP F e_c) ]
-        + gather
+    t = product(P, n) + floor + [ b L (r_kv + rope) k / (BW e_m c) (+)_p 2 (2 r_kv + rope) rows b L / (F e_c c) ]
+        + gather,    rows = ceil(H/TP DCP s / m) m
 
-    b sequences of L cached tokens, k bytes per cached value, c = DCP x CP token shards, n tokens. Every TP rank reads
-    every latent for its own heads, so intensity falls with TP; DCP restores it and pays two exchanges per layer.
-    The arithmetic runs at the kernel's compute format even where the cache is FP8 (dequantised in the kernel).
+    b sequences of L cached tokens, k bytes per cached value, c = DCP x CP token shards, s tokens of a sequence. A rank
+    attends with H/TP x DCP heads of s tokens at once; the kernel pads these rows to its tile of m, so few heads per
+    rank waste arithmetic. Every TP rank reads every latent for its own heads, so intensity falls with TP; DCP restores
+    it and pays two exchanges per layer. The arithmetic runs at the kernel's compute format even where the cache is FP8
+    (dequantised in the kernel).
     """
+    kernel, shards = on.kernel.attention_decode, on.ranks.shards
     product = dense_product(say, "project", "MLA projections", [*mla.held.values()], load.tokens, on)
-    read = load.sequences * load.context * latent_bytes(mla, on) / token_shards(on)
-    pair = on.constant.multiply_add_flops * mla.heads * (2 * mla.kv_rank + mla.rope_dim)
-    core = operator(
-        say, "core", "absorbed scores and values over the cached latents", on.kernel.attention_decode,
-        read, pair * load.tokens * load.context / (on.layout.tp * on.layout.cp),
-    )  # fmt: skip
-    ranks = token_shards(on)
-    heads = mla.heads / on.layout.tp * on.layout.dcp
-    values = load.tokens * heads * (2 * mla.kv_rank + mla.rope_dim) * on.stack.activation_value_bytes
-    gather = all_gather(
-        say, "gather", "queries and partial outputs between cache shards", values * (ranks - 1) / ranks, ranks, on,
-        rounds=2,
-    )  # fmt: skip
-    return say("layer_s", product + core + several(ranks) * gather, "one MLA layer, decode")
+    cached = say("cached", load.sequences * load.context / shards.count, "cached tokens one rank reads")
+    rows = ceil_div(mla.row_heads * load.tokens / load.sequences, kernel.row_multiple) * kernel.row_multiple
+    pair = on.constant.multiply_add_flops * (2 * mla.kv_rank + mla.rope_dim)
+    sentence = "absorbed scores and values over the cached latents"
+    core = operator(say, "core", sentence, kernel, cached * mla.latent_bytes, pair * rows * cached)
+    wide = (2 * mla.kv_rank + mla.rope_dim) * on.stack.activation_value_bytes
+    sent = load.tokens * mla.row_heads * wide * shards.others
+    gather = all_gather(say, "gather", "queries and partial outputs between cache shards", sent, shards, on, rounds=2)
+    return say("layer_s", product + core + gather, "one MLA layer, decode")
 
 
 def prefill(say: Say, mla: Any, load: Any, on: Any) -> Q:
     """One layer over one prefill pass whose sequences already hold `past` tokens, expanded form.
 
-    t = product(P, n) + floor + [ bytes / (BW e_m) (+)_p (2 H (nope + rope + v) n (past + T_seq/2) + expand) / (TP F
-    e_c) ] expand = 2 r_kv H (nope + v) past s: latents of earlier chunks are expanded again.
+    t = product(P, n) + floor + [ bytes / (BW e_m) (+)_p (2 H w n (past + T_seq/2) + expand) / (TP F e_c) ],
+    w = nope + rope + v,   bytes = H/TP w a (n + s (past + T_seq)),   expand = 2 r_kv H (nope + v) past s
 
-    n tokens on this chip, s sequences, T_seq = n CP / s tokens of one sequence in the pass. Over a whole prompt without
-    chunks this is H (nope + rope + v) T^2 FLOP. With CP the ranks gather each other's new latents and share the
-    arithmetic evenly (zigzag order assumed).
+    n tokens on this chip, s sequences, T_seq = n CP / s tokens of one sequence in the pass; queries and outputs, keys
+    and values move once; latents of earlier chunks are expanded again. Over a whole prompt without chunks this is
+    H w T^2 FLOP. With CP the ranks gather each other's new latents and share the arithmetic evenly (zigzag assumed).
     """
+    kernel, madd = on.kernel.attention_prefill, on.constant.multiply_add_flops
     product = dense_product(say, "project", "MLA projections", [*mla.held.values()], load.tokens, on)
     own = load.tokens * on.layout.cp / load.sequences
-    seen = say("seen", load.past + own / 2, "tokens each new token looks at, on average")
-    madd = on.constant.multiply_add_flops
-    scores = madd * mla.heads * (mla.nope_dim + mla.rope_dim + mla.value_dim) * load.tokens * seen
-    expand = madd * mla.kv_rank * mla.heads * (mla.nope_dim + mla.value_dim) * load.past * load.sequences
-    read = load.sequences * (load.past + own) * latent_bytes(mla, on)
-    core = operator(
-        say, "core", "expanded causal attention", on.kernel.attention_prefill, read, (scores + expand) / on.layout.tp
-    )  # fmt: skip
+    wide = mla.nope_dim + mla.rope_dim + mla.value_dim
+    present = say("present", (load.past + own) * load.sequences, "tokens whose keys and values are read")
+    scores = madd * wide * load.tokens * (load.past + own / 2)
+    expand = madd * mla.kv_rank * (mla.nope_dim + mla.value_dim) * load.past * load.sequences
+    moved = wide * on.stack.activation_value_bytes * mla.rank_heads * (load.tokens + present)
+    core = operator(say, "core", "expanded causal attention", kernel, moved, mla.rank_heads * (scores + expand))
     ring = load.tokens * (mla.kv_rank + mla.rope_dim) * on.stack.activation_value_bytes * (on.layout.cp - 1)
-    relay = all_gather(say, "relay", "new latents between context ranks", ring, on.layout.cp, on)
-    return say("layer_s", product + core + several(on.layout.cp) * relay, "one MLA layer, one pass")
+    relay = all_gather(say, "relay", "new latents between context ranks", ring, on.ranks.cp, on)
+    return say("layer_s", product + core + relay, "one MLA layer, one pass")
 
 
 def working(mla: Any, on: Any) -> Q:
     """Queries, expanded keys and values, gate and output of one token."""
     per_head = 2 * (mla.nope_dim + mla.rope_dim) + 3 * mla.value_dim
-    return mla.heads / on.layout.tp * per_head * on.stack.activation_value_bytes
+    return per_head * on.stack.activation_value_bytes * mla.rank_heads
 
 
 def core_flops(mla: Any, tokens: Q, on: Any) -> Q:
@@ -135,6 +137,6 @@ def core_flops(mla: Any, tokens: Q, on: Any) -> Q:
 
 
 KIND = AttentionKind(
-    record=Mla, reference="DeepSeek-V2, arXiv:2405.04434, section 2.1 and appendix B", weights=weights, cache=cache,
-    decode=decode, prefill=prefill, working=working, core_flops=core_flops, shared_cache=True,
+    record=Mla, reference="DeepSeek-V2, arXiv:2405.04434, section 2.1 and appendix B", weights=weights,
+    sizes=sizes, cache=cache, decode=decode, prefill=prefill, working=working, core_flops=core_flops, shared_cache=True,
 )  # fmt: skip

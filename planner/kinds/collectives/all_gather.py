@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from planner.algebra import Q
-from planner.kinds.collectives.fabric import split, start_up
+from planner.kinds.collectives.fabric import Ranks, split, start_up
 from planner.quantities import Say
 from planner.roofline import exchange
 
 
-def all_gather(say: Say, name: str, sentence: str, sent: Q, ranks: Q, on: Any, rounds: int = 1) -> Q:
+def all_gather(say: Say, name: str, sentence: str, sent: Q, ranks: Ranks, on: Any, rounds: int = 1) -> Q:
     """Time of `rounds` exchanges that send `sent` bytes in all."""
     near, far = split(sent, ranks, on)
     return exchange(

@@ -11,22 +11,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.algebra import Q, ceil_div, minimum
-from planner.kinds.collectives.fabric import start_up
+from planner.algebra import Q
+from planner.kinds.collectives.fabric import Ranks, start_up
 from planner.quantities import Say
 from planner.roofline import exchange
 
 PASSES = 2  # reduce-scatter, then all-gather
 
 
-def all_reduce(say: Say, name: str, sentence: str, size: Q, ranks: Q, on: Any, when: Q = 1) -> Q:
+def all_reduce(say: Say, name: str, sentence: str, size: Q, ranks: Ranks, on: Any, when: Q = 1) -> Q:
     """Time to sum `size` bytes over `ranks`; `when` is 0 where the layout does not need it."""
-    link = on.link.all_reduce
-    near: Q = PASSES * (ranks - 1) / ranks * size * when
+    link, sent = on.link.all_reduce, PASSES * size * when
+    near: Q = sent * ranks.others
     far: Q = 0
     if on.crosses_domains:
-        inside = minimum(ranks, on.system.domain_chips)
-        domains = ceil_div(ranks, on.system.domain_chips)
-        near = PASSES * (inside - 1) / inside * size * when
-        far = PASSES * (domains - 1) / domains * size / inside * when
+        near = sent * (ranks.inside - 1) / ranks.inside
+        far = sent * (ranks.domains - 1) / ranks.domains / ranks.inside
     return exchange(say, name, sentence, link, near, far, when * start_up(link, ranks, on))

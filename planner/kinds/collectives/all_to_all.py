@@ -32,6 +32,5 @@ def all_to_all(say: Say, name: str, sentence: str, travelling: Q, copy_bytes: Q,
     `when` is 0 where every rank already holds every token and nothing is exchanged.
     """
     link = on.link.dispatch if name == "dispatch" else on.link.combine
-    ranks = on.layout.ep * on.layout.etp
-    near, far = split(travelling * copy_bytes * (ranks - 1) / ranks, ranks, on)
-    return exchange(say, name, sentence, link, near, far, when * start_up(link, ranks, on))
+    near, far = split(travelling * copy_bytes * on.ranks.stage.others, on.ranks.stage, on)
+    return exchange(say, name, sentence, link, near, far, when * start_up(link, on.ranks.stage, on))

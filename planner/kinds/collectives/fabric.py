@@ -6,10 +6,11 @@ chips before it spills. A system that is one domain has no far part at all (the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from planner.algebra import Q, maximum, minimum, several
+from planner.algebra import Q, ceil_div, maximum, minimum, several
 from planner.quantities import Say
 
 
@@ -27,17 +28,50 @@ def rates(say: Say, chip: Any, link: Any) -> Any:
     return reached
 
 
-def split(sent: Q, ranks: Q, on: Any) -> tuple[Q, Q]:
-    """(near, far) of `sent` bytes that go in equal parts to R - 1 peers: max(R - S, 0) of them sit outside."""
+@dataclass(frozen=True)
+class Ranks:
+    """A group of R ranks, with what every collective over it needs, worked out once.
+
+    several: 0 on one rank, 1 on more. others: (R - 1)/R. Where a system has several domains of S chips also
+    leaves: 1 where R > S; outside: the share of a rank's peers outside its domain; inside: min(R, S); domains: R / S.
+    """
+
+    count: Q
+    several: Q
+    others: Q
+    leaves: Q = 0
+    outside: Q = 0
+    inside: Q = 0
+    domains: Q = 0
+
+
+def ranks_of(say: Say, name: str, count: Q, on: Any) -> Ranks:
+    """The group of `count` ranks under this name."""
+    say = say.scope(name)
+    many = say("several", several(count), "0 on one rank, 1 on more")
+    others = say("others", (count - 1) / count, "share of the ranks that are not this one")
+    if not on.crosses_domains:
+        return Ranks(count, many, others)
+    beyond = say("beyond", maximum(count - on.system.domain_chips, 0), "ranks outside this one's domain")
+    return Ranks(
+        count, many, others,
+        leaves=say("leaves", minimum(beyond, 1), "1 where the group is larger than a domain"),
+        outside=say("outside", beyond / maximum(count - 1, 1), "share of the peers outside the domain"),
+        inside=say("inside", minimum(count, on.system.domain_chips), "ranks in one domain"),
+        domains=say("domains", ceil_div(count, on.system.domain_chips), "domains the group spans"),
+    )  # fmt: skip
+
+
+def split(sent: Q, ranks: Ranks, on: Any) -> tuple[Q, Q]:
+    """(near, far) of `sent` bytes that go in equal parts to all peers."""
     if not on.crosses_domains:
         return sent, 0
-    far = sent * maximum(ranks - on.system.domain_chips, 0) / maximum(ranks - 1, 1)
+    far = sent * ranks.outside
     return sent - far, far
 
 
-def start_up(link: Any, ranks: Q, on: Any) -> Q:
+def start_up(link: Any, ranks: Ranks, on: Any) -> Q:
     """alpha inside the domain, alpha_far as soon as the group leaves it; 0 on one rank."""
     if not on.crosses_domains:
-        return several(ranks) * link.alpha
-    leaves = minimum(maximum(ranks - on.system.domain_chips, 0), 1)
-    return several(ranks) * (link.alpha + leaves * (link.far_alpha - link.alpha))
+        return ranks.several * link.alpha
+    return ranks.several * (link.alpha + ranks.leaves * (link.far_alpha - link.alpha))

@@ -37,11 +37,16 @@ def share(dense: Any, on: Any) -> Shares:
     return shares(on.layout.tp)
 
 
+def sizes(say: Say, dense: Any, on: Any) -> dict[str, Q]:
+    """Nothing beyond its weights."""
+    return {}
+
+
 def layer(say: Say, dense: Any, load: Any, on: Any) -> Q:
     """One layer: product and all-reduce."""
     product = dense_product(say, "matrices", "gate, up and down", [*dense.held.values()], load.tokens, on)
     size = load.tokens * on.model.width * on.stack.activation_value_bytes
-    reduce = all_reduce(say, "reduce", "feed-forward output over TP", size, on.layout.tp, on)
+    reduce = all_reduce(say, "reduce", "feed-forward output over TP", size, on.ranks.tp, on)
     return say("layer_s", product + reduce, "one dense feed-forward layer")
 
 
@@ -51,5 +56,5 @@ def working(dense: Any, load: Any, on: Any) -> Q:
 
 
 KIND = FeedForwardKind(
-    record=Dense, reference="arXiv:2002.05202", weights=weights, share=share, layer=layer, working=working
+    record=Dense, reference="arXiv:2002.05202", weights=weights, share=share, sizes=sizes, layer=layer, working=working
 )

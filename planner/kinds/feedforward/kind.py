@@ -29,6 +29,7 @@ class FeedForwardKind:
 
     weights(kind, width)         the layer's weight groups
     share(kind, on)              what one chip holds of each sharding
+    sizes(say, kind, on)         what one chip has, worked out once: read as attributes of `kind` below
     layer(say, kind, load, on)   time of one layer over a pass, decode or prefill
     working(kind, load, on)      activation bytes on one chip while the layer runs a pass
     """
@@ -37,5 +38,6 @@ class FeedForwardKind:
     reference: str
     weights: Callable[[Any, Q], list[Weight]]
     share: Callable[[Any, Any], Shares]
+    sizes: Callable[[Say, Any, Any], dict[str, Q]]
     layer: Callable[[Say, Any, Any, Any], Q]
     working: Callable[[Any, Any, Any], Q]

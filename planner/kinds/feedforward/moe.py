@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from planner.algebra import Q, ceil_div, maximum, minimum, several
+from planner.algebra import Q, ceil_div, log, maximum, minimum, several
 from planner.kinds.collectives.all_reduce import all_reduce
 from planner.kinds.collectives.all_to_all import all_to_all, copies
 from planner.kinds.dense_product import dense_product
@@ -74,7 +74,29 @@ def padded_inner(moe: Any, on: Any) -> Q:
 def share(moe: Any, on: Any) -> Shares:
     """Routed experts: (E + RED)/EP slots of E, each padded_inner of inner wide."""
     slots = (moe.experts + on.layout.red) / on.layout.ep
-    return {**shares(on.layout.tp), "ep": slots / moe.experts * padded_inner(moe, on) / moe.inner}
+    return {**shares(on.layout.tp), "ep": slots * padded_inner(moe, on) / (moe.experts * moe.inner)}
+
+
+def sizes(say: Say, moe: Any, on: Any) -> dict[str, Q]:
+    """What one chip has of a layer, worked out once.
+
+    slots = (E + RED)/EP experts; expert_bytes = 3 latent padded_inner w; row_bytes: input, inner and output of one
+    assignment; copies: of one token that travel; apart: 1 where attention groups hold different tokens (DP or CP).
+    """
+    wide = expert_width(moe, on.model.width)
+    edge = wide * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
+    inner = moe.inner / on.layout.etp
+    middle = inner * (on.stack.activation_value_bytes + on.stack.dispatch_value_bytes)
+    expert = MATRICES * wide * moe.routed_value_bytes * padded_inner(moe, on)
+    return {
+        "slots": say("slots", (moe.experts + on.layout.red) / on.layout.ep, "experts on one rank, redundant ones too"),
+        "expert_bytes": say("expert_bytes", expert, "weights of one expert on one rank"),
+        "row_bytes": say("row_bytes", edge + middle, "activations of one assignment on one rank"),
+        "rank_inner": say("rank_inner", inner, "inner width of one expert on one rank"),
+        "copies": say("copies", copies(moe.top_k, on), "copies of one token that travel"),
+        "apart": say("apart", several(on.layout.dp * on.layout.cp), "1 where attention groups hold different tokens"),
+        "spread": say("spread", log(on.layout.ep), "log of the ranks: how far the slowest stands out"),
+    }
 
 
 def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
@@ -89,14 +111,14 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
     `overlap`: that fraction of the smaller of (dispatch + combine, experts + shared) is taken off.
     Without a latent the experts' sum needs no exchange of its own: it joins the layer output's.
     """
-    apart = several(on.layout.dp * on.layout.cp)
-    ways = 1 + apart * (load.tokens / load.entering - 1)
-    activation, wide = on.stack.activation_value_bytes, expert_width(moe, on.model.width)
+    apart, wide = moe.apart, expert_width(moe, on.model.width)
+    activation = on.stack.activation_value_bytes
+    product_tokens = load.tokens + apart * (load.entering - load.tokens)
     shared = dense_product(say, "shared", "shared experts", [moe.held["tp"]], load.tokens, on)
     whole = "router and latent projections, copied on every rank"
-    copied = dense_product(say, "latent", whole, [moe.held["copied"]], load.tokens / ways, on)
+    copied = dense_product(say, "latent", whole, [moe.held["copied"]], product_tokens, on)
     routed = experts(say, moe, load, on)
-    travelling = say("travelling", apart * load.entering * copies(moe.top_k, on), "copies sent by this chip's tokens")
+    travelling = say("travelling", apart * load.entering * moe.copies, "copies sent by this chip's tokens")
     dispatch = all_to_all(
         say, "dispatch", "tokens to their experts", travelling, wide * on.stack.dispatch_value_bytes, apart, on
     )
@@ -105,13 +127,13 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
     )
     reduce = all_reduce(
         say, "reduce", "layer output over the ranks that hold the same tokens",
-        load.tokens * on.model.width * activation, on.layout.tp * load.replicated, on,
+        load.tokens * on.model.width * activation, load.same_tokens, on,
     )  # fmt: skip
     time = shared + copied + routed + dispatch + combine + reduce
     if moe.latent is not None:
         time = time + all_reduce(
             say, "latent_reduce", "latent expert outputs where every rank holds every token",
-            load.tokens * wide * activation, on.layout.ep * on.layout.etp, on, when=1 - apart,
+            load.tokens * wide * activation, on.ranks.stage, on, when=1 - apart,
         )  # fmt: skip
     hidden = on.stack.overlap * minimum(dispatch + combine, routed + shared)
     time = time + fixed(say, "overlap", "communication hidden behind computation", -hidden, "assumed")
@@ -127,29 +149,25 @@ def experts(say: Say, moe: Any, load: Any, on: Any) -> Q:
     exchange kernel spends on each row of the domain that is not its own. The kernel's form adds stream and arithmetic.
     Limits: a kernel's tile padding and selection are not modelled; published times are not monotonic in tokens.
     """
-    kernel, ranks = on.kernel.experts, on.layout.etp
-    wide = expert_width(moe, on.model.width)
+    kernel, wide = on.kernel.experts, expert_width(moe, on.model.width)
     assigned, active = routing(say, moe, load.domain_tokens, on)
-    expert = MATRICES * wide * padded_inner(moe, on) * moe.routed_value_bytes
-    row = wide * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
-    inner = moe.inner / ranks * (on.stack.activation_value_bytes + on.stack.dispatch_value_bytes)
-    flops = on.constant.multiply_add_flops * MATRICES * wide * moe.inner / ranks * assigned
-    others = load.domain_tokens * moe.top_k - assigned
+    flops = on.constant.multiply_add_flops * MATRICES * wide * moe.rank_inner * assigned
     return operator(
-        say, "experts", "routed experts on the slowest rank", kernel, active * expert + assigned * (row + inner), flops,
-        extra=kernel.row_time * maximum(others, 0),
+        say, "experts", "routed experts on the slowest rank", kernel,
+        active * moe.expert_bytes + assigned * moe.row_bytes, flops,
+        extra=kernel.row_time * maximum(load.domain_tokens * moe.top_k - assigned, 0),
     )  # fmt: skip
 
 
 def working(moe: Any, load: Any, on: Any) -> Q:
     """Rows of the mean rank: N k i / EP x (input, gate and up, output)."""
-    rows = load.domain_tokens * moe.top_k / on.layout.ep * on.ask.routing_skew
+    rows = on.ask.routing_skew * moe.top_k * load.domain_tokens / on.layout.ep
     wide = expert_width(moe, on.model.width)
-    row = wide * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
-    return rows * (row + 2 * moe.inner / on.layout.etp * on.stack.activation_value_bytes)
+    edge = wide * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
+    return rows * (edge + 2 * on.stack.activation_value_bytes * moe.rank_inner)
 
 
 KIND = FeedForwardKind(
     record=Moe, reference="arXiv:2401.06066; arXiv:2607.24653 (latent experts)", weights=weights, share=share,
-    layer=layer, working=working,
+    sizes=sizes, layer=layer, working=working,
 )  # fmt: skip

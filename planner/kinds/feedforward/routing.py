@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.algebra import Q, distinct, log, minimum, root
+from planner.algebra import Q, distinct, minimum, root
 from planner.quantities import Say
 
 
@@ -26,10 +26,8 @@ def routing(say: Say, moe: Any, tokens: Q, on: Any) -> tuple[Q, Q]:
     say = say.scope("routing")
     chance = moe.top_k / moe.experts
     found = say("distinct_experts", distinct(moe.experts, chance, tokens), "distinct experts, whole domain")
-    spread = log(on.layout.ep)
-    mean = say("mean_assignments", tokens * moe.top_k / on.layout.ep * on.ask.routing_skew, "assignments per rank")
-    assigned = say("assignments", mean + root(2 * mean * spread), "assignments on the slowest rank")
-    busy = found / on.layout.ep
-    swing = root(2 * busy * (1 - found / moe.experts) * spread)
-    slots = (moe.experts + on.layout.red) / on.layout.ep
-    return assigned, say("experts", minimum(slots, busy + swing), "distinct experts on the slowest rank")
+    mean = say("mean_assignments", on.ask.routing_skew * moe.top_k * tokens / on.layout.ep, "assignments per rank")
+    assigned = say("assignments", mean + root(2 * mean * moe.spread), "assignments on the slowest rank")
+    busy = say("mean_experts", found / on.layout.ep, "distinct experts per rank")
+    swing = root(2 * busy * (1 - found / moe.experts) * moe.spread)
+    return assigned, say("experts", minimum(moe.slots, busy + swing), "distinct experts on the slowest rank")
