@@ -72,13 +72,14 @@ def test_more_hardware_is_never_slower(deployment: Deployment, field: str, times
 @few
 @given(deployments, st.sampled_from(FASTER), st.floats(1.01, 50))
 def test_more_hardware_never_lengthens_an_operator(deployment: Deployment, field: str, times: float) -> None:
-    """No single operator loses by more of anything, hidden time apart."""
+    """No operator loses by more of anything; what is a balance of others (waiting, hidden time) is not one."""
     before = run(deployment.point)[0].operators
     case = faster(deployment.case, field, times)
     layout = deployment.parsed
     point = point_of(case, layout, deployment.workload, deployment.lent // layout.chips, deployment.lent)
     for old, new in zip(before, run(point)[0].operators, strict=True):
-        assert abs(new.time_s) <= abs(old.time_s) * (1 + CLOSE) + 1e-15, (old.phase, old.group, old.name, field)
+        if old.group != "once" and old.name != "overlap":
+            assert new.time_s <= old.time_s * (1 + CLOSE), (old.phase, old.group, old.name, field)
 
 
 @few
@@ -280,18 +281,15 @@ def test_traffic_ends_where_nothing_is_shared() -> None:
     assert all(row["network_bytes"] == 0 for row in answer(deployment).breakdown)
 
 
-@pytest.mark.parametrize("layout", ["DP896 EP1792", "TP1 DP1024 EP1024", "TP32 DP32 EP1024"])
-def test_ep_beyond_the_experts_is_refused(layout: str) -> None:
-    """An expert cannot be split by expert parallelism."""
-    with pytest.raises(BadLayout, match=r"more than the 896 experts|EP x|EP\d+ x"):
-        Layout.parse(layout, load_model(K3))
-
-
-def test_ep_beyond_the_experts_of_a_small_model_is_refused() -> None:
-    """EP512 on 256 experts is refused by that rule, whatever redundancy is asked for."""
-    for layout in ("DP512 EP512", "DP512 EP512 RED256"):
-        with pytest.raises(BadLayout, match="more than the 256 experts"):
-            Layout.parse(layout, load_model(LINEAR))
+@pytest.mark.parametrize(
+    ("model", "layout", "experts"),
+    [(K3, "DP1024 EP1024", 896), (K3, "TP32 DP32 EP1024", 896), (LINEAR, "DP512 EP512", 256),
+     (LINEAR, "DP512 EP512 RED256", 256)],
+)  # fmt: skip
+def test_ep_beyond_the_experts_is_refused(model: str, layout: str, experts: int) -> None:
+    """Expert parallelism cannot split an expert, whatever redundancy is asked for."""
+    with pytest.raises(BadLayout, match=f"more than the {experts} experts"):
+        Layout.parse(layout, load_model(model))
 
 
 @few

@@ -16,6 +16,7 @@ from planner.kinds.feedforward import FEED_FORWARD
 from planner.kinds.formats import value_bytes
 from planner.kinds.residual import RESIDUAL
 from planner.kinds.weights import Weight, active_parameters, parameters, stored_bytes
+from planner.quantities import Numbers
 from planner.specs.model import Model
 from planner.stages import whole_model
 
@@ -86,12 +87,18 @@ def totals(model: Model) -> Totals:
 def cache_sizes(model: Model, kv_format: str, state_format: str) -> tuple[float, float]:
     """(bytes per cached token, constant bytes per sequence), all layers, one copy."""
     alone = SimpleNamespace(tp=1, dp=1, cp=1, dcp=1)
-    ask = SimpleNamespace(kv_value_bytes=value_bytes(kv_format), state_value_bytes=value_bytes(state_format))
-    on = SimpleNamespace(layout=alone, ask=ask, stack=SimpleNamespace(activation_value_bytes=value_bytes("bf16")))
+    on = SimpleNamespace(
+        layout=alone,
+        ranks=SimpleNamespace(shards=SimpleNamespace(count=1)),
+        ask=SimpleNamespace(kv_value_bytes=value_bytes(kv_format), state_value_bytes=value_bytes(state_format)),
+        stack=SimpleNamespace(activation_value_bytes=value_bytes("bf16")),
+    )
     counts = whole_model(model)
     growing = constant = 0.0
     for name, attention in model.attention.items():
-        grows, stays = ATTENTION[attention.kind].cache(numbers(attention), on)
+        kind, group = ATTENTION[attention.kind], numbers(attention)
+        group.__dict__.update(kind.sizes(Numbers(prefix=name), group, on))
+        grows, stays = kind.cache(group, on)
         growing += counts[name] * grows
         constant += counts[name] * stays
     return growing, constant
