@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 import sympy
+from sympy.printing.precedence import PRECEDENCE
 
 
 class Node(sympy.Function):
@@ -16,10 +17,16 @@ class Node(sympy.Function):
 
     numpy_call = ""
     latex_form = ""
+    latex_encloses = False  # the form itself brackets its argument
 
     def _latex(self, printer: Any, exp: Any = None) -> str:
-        text = self.latex_form.format(*(printer._print(a) for a in self.args))
+        text = self.latex_text(printer)
         return f"{{{text}}}^{{{exp}}}" if exp is not None else text
+
+    def latex_text(self, printer: Any) -> str:
+        """The node without an exponent; an argument of several terms or factors keeps its brackets."""
+        level = 0 if self.latex_encloses else PRECEDENCE["Pow"]
+        return self.latex_form.format(*(printer.parenthesize(a, level) for a in self.args))
 
     def number(self, *values: float) -> float:
         """The node's value on floats."""
@@ -28,7 +35,7 @@ class Node(sympy.Function):
     def _eval_evalf(self, prec: int) -> Any:
         numbers = [a.evalf(prec) for a in self.args]
         if all(n.is_Float or n.is_Integer for n in numbers):
-            return sympy.Float(self.number(*map(float, numbers)), prec=prec)
+            return sympy.Float(self.number(*map(float, numbers)), precision=prec)
         return self.func(*numbers)
 
 
@@ -49,6 +56,7 @@ class Whole(Node):
     nargs = 1
     numpy_call = "floor({0})"
     latex_form = r"\left\lfloor {0} \right\rfloor"
+    latex_encloses = True
 
     def number(self, *v: float) -> float:
         return float(math.floor(v[0]))
@@ -93,6 +101,7 @@ class Root(Node):
     nargs = 1
     numpy_call = "sqrt({0})"
     latex_form = r"\sqrt{{ {0} }}"
+    latex_encloses = True
 
     def number(self, *v: float) -> float:
         return math.sqrt(v[0])
@@ -103,7 +112,7 @@ class Most(Node):
 
     numpy_call = "maximum({0}, {1})"
 
-    def _latex(self, printer: Any, exp: Any = None) -> str:
+    def latex_text(self, printer: Any) -> str:
         return r"\max\left(" + ", ".join(printer._print(a) for a in self.args) + r"\right)"
 
     def number(self, *v: float) -> float:
@@ -115,7 +124,7 @@ class Least(Node):
 
     numpy_call = "minimum({0}, {1})"
 
-    def _latex(self, printer: Any, exp: Any = None) -> str:
+    def latex_text(self, printer: Any) -> str:
         return r"\min\left(" + ", ".join(printer._print(a) for a in self.args) + r"\right)"
 
     def number(self, *v: float) -> float:

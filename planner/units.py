@@ -45,6 +45,7 @@ EXAMPLES = {
 }
 BITS = re.compile(r"^([kMGTP]?)(b|bit|bits)(/s|ps)$|^([kMGTP]?)(b|bit|bits)$")
 NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*$")
+LARGEST_COUNT = 10**12
 COUNTS = {"": 1, "k": 2**10, "K": 2**10, "M": 2**20, "m": 2**20, "G": 2**30}
 
 
@@ -65,7 +66,10 @@ def parse(text: object, unit: str, where: str) -> float:
     if not math.isfinite(number):
         raise BadUnit(where, f"{text!r} is not finite", example)
     if given in UNITS[unit]:
-        return number * UNITS[unit][given]
+        value = number * UNITS[unit][given]
+        if not math.isfinite(value):
+            raise BadUnit(where, f"{text!r} is out of range", example)
+        return value
     if not given:
         raise BadUnit(where, f"{text!r} has no unit", example)
     raise BadUnit(where, f"{text!r}: {wrong_unit(number, given, unit)}", example)
@@ -91,6 +95,8 @@ def parse_count(text: object, where: str) -> int:
     if match is None or match[2] not in COUNTS:
         raise BadUnit(where, f"{text!r} is not a count", "write a whole number, 8k (= 8192) or 1M (= 1048576)")
     value = float(match[1]) * COUNTS[match[2]]
+    if not abs(value) <= LARGEST_COUNT:
+        raise BadUnit(where, f"{text!r} is over {LARGEST_COUNT:,}", "write a smaller number")
     if value != int(value):
         raise BadUnit(where, f"{text!r} is {value:g}, not a whole number", "write a whole number")
     return int(value)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planner import algebra, nodes
 from planner.evaluate.compiled import HEAD, NumpyPrinter
-from planner.evaluate.formula_text import NameLatex, unicode
+from planner.evaluate.formula_text import NameLatex, latex, unicode
 
 X, Y, Z = sympy.symbols("x y z", real=True)
 NODES = {
@@ -21,6 +21,7 @@ NODES = {
     "Log2Ceil": (algebra.log2_ceil, (1025.0,), 11.0, r"\left\lceil \log_2 \mathrm{x} \right\rceil"),
     "Soft15": (algebra.soft15, (1.0, 4.0), 9.0 ** (2 / 3), r"\left( \mathrm{x}^{3/2} + \mathrm{y}^{3/2} \right)^{2/3}"),
     "Soft2": (algebra.soft2, (3.0, 4.0), 5.0, r"\sqrt{ \mathrm{x}^2 + \mathrm{y}^2 }"),
+    "Root": (algebra.root, (6.25,), 2.5, r"\sqrt{ \mathrm{x} }"),
     "Most": (algebra.maximum, (3.0, 4.0, -1.0), 4.0, r"\max\left(\mathrm{x}, \mathrm{y}, \mathrm{z}\right)"),
     "Least": (algebra.minimum, (3.0, 4.0, -1.0), -1.0, r"\min\left(\mathrm{x}, \mathrm{y}, \mathrm{z}\right)"),
 }
@@ -80,7 +81,7 @@ def test_symbols_stay_what_they_are(name: str) -> None:
     expression = symbolic(name)
     assert type(expression).__name__ == name
     assert list(expression.args) == list((X, Y, Z)[: len(expression.args)])
-    assert sympy.simplify(expression).has(getattr(nodes, name))
+    assert (expression + 1).xreplace({X: Y}).has(getattr(nodes, name))
 
 
 @matrix
@@ -121,6 +122,23 @@ def test_text_for_a_terminal_names_no_numpy(name: str) -> None:
     assert "maximum" not in text
     assert "minimum" not in text
     assert "*" not in text
+
+
+@pytest.mark.parametrize("name", ["CeilDiv", "Log2Ceil", "Soft15", "Soft2"])
+def test_latex_keeps_the_brackets_of_a_sum(name: str) -> None:
+    """A sum under a power, a logarithm or a quotient stays in brackets on the page."""
+    expression = NODES[name][0](X + Y, *([Z] if len(NODES[name][1]) > 1 else []))
+    assert r"\left(\mathrm{x} + \mathrm{y}\right)" in NameLatex().doprint(expression)
+
+
+def test_formulas_are_written_for_people() -> None:
+    """A product has a dot between its names, a power a hat: names never run together."""
+    formula = X * Y * (1 - Y / Z) ** X
+    assert "**" not in unicode(formula)
+    assert "··" not in unicode(formula)
+    assert "^x" in unicode(formula)
+    assert r"\mathrm{x} \cdot \mathrm{y}" in latex("some_name", formula)
+    assert latex("some_name", X).startswith(r"\mathrm{some\_name} = ")
 
 
 def test_nested_quotients_keep_their_brackets() -> None:

@@ -201,6 +201,10 @@ def specs_check(
     emit(check(path), as_json, draw_check)
 
 
+INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every failure is one line on stderr and its exit code."""
     gc.disable()  # a command lives under a second: collecting cycles costs 7 % of it and frees nothing
@@ -212,6 +216,8 @@ def run(arguments: list[str]) -> int:
     try:
         result = app(arguments, prog_name="planner", standalone_mode=False)
         sys.stdout.flush()
+        if result == INTERRUPTED:
+            return failed("stopped", ExitCode.FAULT)
         return result if isinstance(result, int) else int(ExitCode.DONE)
     except PlannerError as error:
         return failed(str(error), error.exit_code)

@@ -17,15 +17,21 @@ class NameLatex(LatexPrinter):
         return r"\mathrm{" + str(expr.name).replace("_", r"\_") + "}"
 
 
+SIGNS = (
+    ("maximum(", "max("), ("minimum(", "min("), ("sqrt(", "√("), ("square(", "sq("), ("**", "^"), ("*", "·"),
+)  # fmt: skip
+"""What stands in code -> what people read; a power before a product."""
+
+
 def latex(name: str, expression: Any) -> str:
     """'name = expression' in LaTeX."""
-    printer = NameLatex()
+    printer = NameLatex({"mul_symbol": "dot"})
     return f"{printer.doprint(sympy.Symbol(name))} = {printer.doprint(expression)}"
 
 
 def unicode(expression: Any) -> str:
     """One line: max, min, ceilings and roots in signs people read."""
     text = NumpyPrinter().doprint(expression)
-    for code, sign in (("maximum(", "max("), ("minimum(", "min("), ("sqrt(", "√("), ("square(", "sq("), ("*", "·")):
+    for code, sign in SIGNS:
         text = text.replace(code, sign)
     return str(text)

@@ -133,7 +133,6 @@ def leaves(case: Case, workload: Workload) -> tuple[dict[str, Leaf], dict[str, A
         numbers.update({f"{prefix}.{name}": value for name, value in own_numbers.items()})
         raw.update({f"{prefix}.{name}": value for name, value in own_raw.items()})
     numbers["constant.multiply_add_flops"] = plain(2, "FLOP", "a multiply-add counts as two operations")
-    numbers["constant.logit_bytes"] = plain(4, "B", "logits are kept in FP32")
     numbers["constant.million"] = plain(1e6, "1", "prices are per million tokens")
     vision = sum(e.parameters * value_bytes(e.format) for e in case.model.extras.values() if e.loaded)
     numbers["model.vision_bytes"] = plain(vision, "B", case.model.source)

@@ -69,7 +69,7 @@ def capacity(say: Say, shape: Structure, on: Any) -> tuple[Any, Any, Any, Any]:
     group = in_group(say, on)
     cut = pieces(say.scope("prompt"), on)
     busy = load_of(say.scope("saturated"), cut, cut.packed, on.layout.dp, on)
-    memory(say.scope("memory"), shape, group, busy, group * (on.ask.draft_tokens + 1), on)
+    memory(say.scope("memory"), shape, group, busy, on)
     return on, group, cut, busy
 
 

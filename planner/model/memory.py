@@ -40,38 +40,32 @@ def request_by_group(say: Say, shape: Structure, on: Any) -> tuple[Costs, Costs]
     return growing, constant
 
 
-def activations(say: Say, shape: Structure, busy: Any, step_tokens: Q, on: Any) -> Q:
-    """Peak of a pass: live residual sources and two widths of every token, the widest layer, logits in FP32.
+def activations(say: Say, shape: Structure, busy: Any, on: Any) -> Q:
+    """Peak of a saturated prefill pass: live residual sources and two widths of every token, and the widest layer.
 
-    n = the larger of the prefill pass and the decode step, tokens on this chip.
+    A decode step holds less as long as its tokens are fewer than a pass's; its logits are in the runtime allowance, so
+    that what fits does not depend on how much is in flight.
     """
-    tokens = say("tokens", maximum(busy.tokens, step_tokens), "tokens in flight on one chip")
     wide = on.model.width * on.stack.activation_value_bytes
-    stream = tokens * (shape.residual.live_sources(on.residual) + 2) * wide
-    layers = [tokens * kind.working(on.groups[name], on) for name, kind in shape.attention]
+    stream = busy.tokens * (shape.residual.live_sources(on.residual) + 2) * wide
+    layers = [busy.tokens * kind.working(on.groups[name], on) for name, kind in shape.attention]
     layers += [feed.working(on.groups[name], busy, on) for name, feed in shape.feed_forward]
-    logits = maximum(busy.sampled, step_tokens) * on.model.vocabulary / on.layout.tp * on.constant.logit_bytes
-    return say("bytes", stream + maximum(*layers, logits), "activations of one chip")
+    return say("activations_bytes", stream + maximum(*layers), "activations of one chip")
 
 
-def buffers(say: Say, shape: Structure, busy: Any, step_tokens: Q, on: Any) -> Q:
-    """Dispatch and combine rows of the tokens that enter at this chip, times the stack's buffers."""
-    tokens = maximum(busy.entering, step_tokens / (on.layout.tp * on.layout.cp))
-    row: Q = 0
-    for name, _ in shape.feed_forward:
-        group = on.groups[name]
-        if hasattr(group, "top_k"):
-            width = on.model.width if group.latent is None else group.latent
-            row = row + group.top_k * width * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
-    return say("buffers_bytes", on.stack.exchange_buffers * tokens * row, "communication buffers of one chip")
+def buffers(say: Say, shape: Structure, busy: Any, on: Any) -> Q:
+    """Dispatch and combine rows of the tokens that enter at this chip in a pass, times the stack's buffers."""
+    row = sum(feed.exchanged(on.groups[name], on) for name, feed in shape.feed_forward)
+    rows = on.stack.exchange_buffers * busy.entering * row
+    return say("buffers_bytes", rows, "communication buffers of one chip")
 
 
-def memory(say: Say, shape: Structure, group: Q, busy: Any, step_tokens: Q, on: Any) -> None:
+def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
     """Name what one chip holds, what is left, and how many requests of `length` tokens fit."""
     held = weights_by_group(say.scope("weights"), shape, on)
     growing, constant = request_by_group(say.scope("request"), shape, on)
-    active = activations(say.scope("activations"), shape, busy, step_tokens, on)
-    buffer = buffers(say, shape, busy, step_tokens, on)
+    active = activations(say, shape, busy, on)
+    buffer = buffers(say, shape, busy, on)
     usable = say("usable_bytes", on.ask.memory_fraction * on.chip.memory, "memory the engine may use")
     runtime = say("runtime_bytes", on.stack.runtime, "contexts, graphs and workspaces")
     room = say("room_bytes", usable - runtime - active - buffer, "for weights and requests")

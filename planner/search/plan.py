@@ -86,7 +86,8 @@ def plan(
     groups, distinct = batch_mesh(held, most[fitting], concurrency)
     values = {**held.values, "ask.concurrency": groups}
     found = evaluate_blocks(held.shape, values, held.raw, WANTED, len(groups))
-    allowed = constrained(found, distinct, targets, refused)
+    with np.errstate(all="ignore"):  # an extreme target may overflow the shortfall: it is then just missed
+        allowed = constrained(found, distinct, targets, refused)
     counts = (int(distinct.sum()), int(allowed.sum()))
     if not allowed.any():
         nearest = nearest_point(held, groups, distinct, found, targets)

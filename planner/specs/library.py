@@ -59,9 +59,13 @@ def find(kind: str, name: str) -> Path:
 
 def existing(path: Path) -> Path:
     """The path if a file of sensible size is there. Raises BadFile."""
+    try:
+        found = path.exists()
+    except OSError as error:
+        raise BadFile(str(path), error.strerror or "cannot be looked up", "check the path") from None
     if path.is_dir():
         raise BadFile(str(path), "is a directory", "name a YAML file in it")
-    if not path.exists():
+    if not found:
         raise BadFile(str(path), "no such file", "give a name from `planner specs list` or the path of a YAML file")
     if not path.is_file():
         raise BadFile(str(path), "is not a regular file", "name a YAML file")

@@ -32,6 +32,7 @@ class FeedForwardKind:
     sizes(say, kind, on)         what one chip has, worked out once: read as attributes of `kind` below
     layer(say, kind, load, on)   time of one layer over a pass, decode or prefill
     working(kind, load, on)      activation bytes on one chip while the layer runs a pass
+    exchanged(kind, on)          bytes of one token's rows in the exchange between ranks; 0 where there is none
     """
 
     record: type[FeedForwardRecord]
@@ -41,3 +42,4 @@ class FeedForwardKind:
     sizes: Callable[[Say, Any, Any], dict[str, Q]]
     layer: Callable[[Say, Any, Any, Any], Q]
     working: Callable[[Any, Any, Any], Q]
+    exchanged: Callable[[Any, Any], Q]

@@ -167,7 +167,14 @@ def working(moe: Any, load: Any, on: Any) -> Q:
     return rows * (edge + 2 * on.stack.activation_value_bytes * moe.rank_inner)
 
 
+def exchanged(moe: Any, on: Any) -> Q:
+    """k rows out and k rows back, at the experts' width."""
+    return (
+        moe.top_k * expert_width(moe, on.model.width) * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
+    )
+
+
 KIND = FeedForwardKind(
     record=Moe, reference="arXiv:2401.06066; arXiv:2607.24653 (latent experts)", weights=weights, share=share,
-    sizes=sizes, layer=layer, working=working,
+    sizes=sizes, layer=layer, working=working, exchanged=exchanged,
 )  # fmt: skip

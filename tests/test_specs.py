@@ -1,0 +1,214 @@
+"""The shipped specs load, cite and match their schemas; every kind has a reference and a golden case."""
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from conftest import Cli
+from pydantic import BaseModel
+
+from planner.evaluate.show import LOADERS, RECORDS
+from planner.kinds.attention import ATTENTION
+from planner.kinds.collectives import __all__ as COLLECTIVES
+from planner.kinds.feedforward import FEED_FORWARD
+from planner.kinds.formats import CHOICES, FORMATS
+from planner.kinds.residual import RESIDUAL
+from planner.record import RANGED, Figure
+from planner.specs.library import FOLDERS, load_chip, load_model, load_stack, load_system, names
+from planner.specs.schema import FILES, schemas, write
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = [(kind, path) for kind, folder in FOLDERS.items() for path in sorted((ROOT / folder).glob("*.yaml"))]
+IDS = [f"{kind}-{path.stem}" for kind, path in SHIPPED]
+shipped = pytest.mark.parametrize(("kind", "path"), SHIPPED, ids=IDS)
+KINDS = {"attention": ATTENTION, "feedforward": FEED_FORWARD, "residual": RESIDUAL, "formats": FORMATS,
+         "collectives": COLLECTIVES}  # fmt: skip
+NOT_KINDS = {"__init__", "kind", "format", "fabric", "routing"}
+"""Files of the kind folders that are no kind: what kinds share."""
+
+
+def figures(record: Any, path: str = "") -> Iterator[tuple[str, Figure]]:
+    """Every figure below a record with its dotted name."""
+    if isinstance(record, Figure):
+        yield path, record
+    elif isinstance(record, BaseModel):
+        for name in type(record).model_fields:
+            yield from figures(getattr(record, name), f"{path}.{name}" if path else name)
+    elif isinstance(record, dict):
+        for name, inner in record.items():
+            yield from figures(inner, f"{path}.{name}")
+
+
+def load(kind: str, path: Path) -> Any:
+    """The record of a shipped file, by name."""
+    return LOADERS[kind](path.stem)
+
+
+@shipped
+def test_a_shipped_spec_loads_under_its_own_name(kind: str, path: Path, cli: Cli) -> None:
+    """Each file is sound, is named like its record, and is listed."""
+    record = load(kind, path)
+    assert record.name == path.stem
+    assert path.stem in names(kind)
+    assert cli("specs", "check", str(path)).code == 0
+    shown = cli("specs", "show", path.stem, "--json")
+    assert shown.code == 0
+    assert shown.json["kind"] == kind
+
+
+@shipped
+def test_every_figure_is_sourced(kind: str, path: Path) -> None:
+    """Each number says where it comes from; an estimate has room around it, anything else has none it does not state."""
+    record = load(kind, path)
+    for name, figure in figures(record):
+        assert figure.source.strip(), name
+        assert figure.low <= figure.value <= figure.high, name
+        if figure.status in RANGED:
+            assert figure.low < figure.high, name
+        if figure.status in ("published", "derived"):
+            assert figure.low == figure.value == figure.high, name
+
+
+@shipped
+def test_every_spec_is_sourced_as_a_whole(kind: str, path: Path) -> None:
+    """A spec without figures of its own still cites."""
+    record = load(kind, path)
+    assert list(figures(record)) or record.source.strip()
+
+
+def test_every_system_has_its_chip_and_stack() -> None:
+    """A system names a shipped chip and a stack made for that chip."""
+    for name in names("system"):
+        system = load_system(name)
+        chip, stack = load_chip(system.chip), load_stack(system.stack)
+        assert system.chips == system.servers * system.chips_per_server, name
+        assert 1 <= system.domain_chips <= system.chips, name
+        assert stack.chip_family in chip.name, name
+
+
+def test_headline_bandwidth_is_both_directions() -> None:
+    """The vendor's headline counts both directions: twice what one way carries."""
+    for name in names("chip"):
+        chip = load_chip(name)
+        assert chip.scale_up_bandwidth_both_ways.value == 2 * chip.scale_up_bandwidth_each_way.value, name
+
+
+def test_published_totals_are_met() -> None:
+    """Derived parameters lie within 3 % of what the maker states."""
+    from planner.evaluate.totals import totals
+
+    for name in names("model"):
+        model = load_model(name)
+        sums = totals(model)
+        stated = model.published.total_params
+        assert abs(sums.total_params + sums.extra_params - stated) <= 0.03 * stated, name
+
+
+@pytest.mark.parametrize("folder", KINDS)
+def test_a_kind_folder_lists_its_files(folder: str) -> None:
+    """A file in the folder that is missing from the list would be dead, a name without a file would not load."""
+    files = {path.stem for path in (ROOT / "planner" / "kinds" / folder).glob("*.py")} - NOT_KINDS
+    assert set(KINDS[folder]) == files
+
+
+@pytest.mark.parametrize("folder", KINDS)
+def test_every_kind_has_a_reference(folder: str) -> None:
+    """Each kind cites where its formulas come from, in its declaration or its docstring."""
+    for name in KINDS[folder]:
+        module = import_module(f"planner.kinds.{folder}.{name}")
+        declared = getattr(module, "KIND", None) or getattr(module, "FORMAT", None)
+        text = declared.reference if declared else module.__doc__.partition("Reference:")[2]
+        assert text.strip(), name
+
+
+def golden() -> list[dict[str, Any]]:
+    """All golden cases."""
+    paths = sorted((ROOT / "tests" / "golden").glob("*/*.yaml"))
+    return [case for path in paths for case in yaml.safe_load(path.read_text(encoding="utf-8"))]
+
+
+def reached(case: dict[str, Any]) -> set[str]:
+    """The kinds a golden case runs through: those of its model, and what its text names."""
+    text = " ".join(str(case[key]) for key in ("id", "args", "key", "source")) + str(case.get("arithmetic", ""))
+    words = set(text.lower().replace("_", " ").replace("-", " ").split())
+    found = {name for folder in KINDS.values() for name in folder if set(name.split("_")) <= words}
+    for model in names("model"):
+        if model in case["args"].split():
+            record = load_model(model)
+            groups = [*record.attention.values(), *record.feed_forward.values(), record.residual]
+            found |= {group.kind for group in groups}
+            found |= {value for group in groups for key, value in group if key.endswith("format")}
+    return found
+
+
+@pytest.mark.parametrize("folder", ["attention", "feedforward", "residual"])
+def test_every_kind_has_a_golden_case(folder: str) -> None:
+    """A kind without a number worked out by hand is a kind nobody has checked."""
+    covered = {kind for case in golden() for kind in reached(case)}
+    assert set(KINDS[folder]) - covered == set()
+
+
+def test_formats_on_the_command_line_exist() -> None:
+    """Every choice of --kv-dtype is a format, and no format is listed under another's name."""
+    assert set(CHOICES) <= set(FORMATS)
+    assert all(format.name == name for name, format in FORMATS.items())
+
+
+@pytest.mark.parametrize("kind", sorted(FILES))
+def test_committed_schema_is_current(kind: str) -> None:
+    """The schema beside the specs is what the records say; `python -m planner.specs.schema` writes it."""
+    assert (ROOT / FILES[kind][1]).read_text(encoding="utf-8") == schemas()[kind]
+
+
+def test_schemas_are_written_where_they_belong(tmp_path: Path) -> None:
+    """The generator writes exactly the four files, and every kind of record has one."""
+    written = write(tmp_path)
+    assert sorted(str(path.relative_to(tmp_path)) for path in written) == sorted(file for _, file in FILES.values())
+    assert {kind: record for kind, (record, _) in FILES.items()} == RECORDS
+    assert all(path.read_bytes().endswith(b"}\n") for path in written)
+
+
+@shipped
+def test_a_shipped_spec_matches_its_schema(kind: str, path: Path) -> None:
+    """An editor that checks the YAML against the schema finds nothing wrong in a shipped file."""
+    schema = json.loads(schemas()[kind])
+    validator = jsonschema.Draft202012Validator
+    validator.check_schema(schema)
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert [error.message for error in validator(schema).iter_errors(data)] == []
+
+
+@shipped
+def test_a_shipped_spec_names_its_schema(kind: str, path: Path) -> None:
+    """The first line points an editor to the schema file."""
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# yaml-language-server: $schema=")
+    assert (path.parent / first.partition("$schema=")[2]).resolve() == (ROOT / FILES[kind][1]).resolve()
+
+
+@shipped
+def test_a_schema_refuses_what_the_record_refuses(kind: str, path: Path) -> None:
+    """A misspelt key, a missing one and a bare number for a quantity are wrong in the editor too."""
+    validator = jsonschema.Draft202012Validator(json.loads(schemas()[kind]))
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert not validator.is_valid({**data, "misspelt": 1})
+    assert not validator.is_valid({key: value for key, value in data.items() if key != "title"})
+    if kind == "chip":
+        assert not validator.is_valid({**data, "memory": {**data["memory"], "value": 144}})
+
+
+def test_schema_defaults_can_be_written() -> None:
+    """A default shown by an editor is itself valid, so that it may be pasted."""
+    schema = json.loads(schemas()["stack"])
+    found = 0
+    for record in schema["$defs"].values():
+        for field in record["properties"].values():
+            if isinstance(field.get("default"), dict):
+                jsonschema.Draft202012Validator(field).validate(field["default"])
+                found += 1
+    assert found
