@@ -353,12 +353,3 @@ def test_overlap_stays_between_the_longer_and_both() -> None:
         work = q["decode_moe_experts_time_s"] + q["decode_moe_shared_time_s"]
         both = talk + work + q["decode_moe_overlap_time_s"]
         assert max(talk, work) * (1 - CLOSE) <= both <= (talk + work) * (1 + CLOSE)
-
-
-def test_four_bit_formats_carry_their_scales() -> None:
-    """MXFP4 takes 4.25 bits a value and NVFP4 4.5: scales are not free."""
-    from planner.kinds.formats import value_bytes
-
-    assert value_bytes("mxfp4") * 8 == 4.25
-    assert value_bytes("nvfp4") * 8 == 4.5
-    assert value_bytes("mxfp8") * 8 == 8.25

@@ -148,9 +148,27 @@ def reached(case: dict[str, Any]) -> set[str]:
 
 @pytest.mark.parametrize("folder", ["attention", "feedforward", "residual"])
 def test_every_kind_has_a_golden_case(folder: str) -> None:
-    """A kind without a number worked out by hand is a kind nobody has checked."""
+    """A kind without a golden number is one nobody has checked (formats: below, collectives: test_collectives)."""
     covered = {kind for case in golden() for kind in reached(case)}
     assert set(KINDS[folder]) - covered == set()
+
+
+BITS = {
+    "bf16": 16,
+    "fp8": 8,
+    "fp32": 32,
+    "int4": 4 + 16 / 32,  # a 16-bit scale for 32 values
+    "int8": 8,
+    "mxfp4": 4 + 8 / 32,  # an 8-bit scale for 32 values
+    "mxfp8": 8 + 8 / 32,
+    "nvfp4": 4 + 8 / 16,  # an 8-bit scale for 16 values
+}
+"""Bits of one value worked out by hand from each format's definition."""
+
+
+def test_every_format_is_worked_out_by_hand() -> None:
+    """Scales are not free, and a format without a line above is one nobody has checked."""
+    assert {name: format.value_bytes * 8 for name, format in FORMATS.items()} == BITS
 
 
 def test_formats_on_the_command_line_exist() -> None:

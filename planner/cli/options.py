@@ -63,6 +63,9 @@ Growth = Annotated[bool, typer.Option("--growth", help="time of each part agains
 Json = Annotated[bool, typer.Option("--json", help="the answer as JSON on stdout")]
 
 
+SHORTEST_S = 1e-9
+
+
 def choice(text: str, flag: str, allowed: tuple[str, ...]) -> Any:
     """One of the allowed words, case ignored. Raises UnknownName."""
     if text.lower() not in allowed:
@@ -85,7 +88,12 @@ def maybe_count(text: str | None, flag: str) -> int | None:
 
 def seconds(text: str | None, flag: str) -> float | None:
     """A duration above zero, or None. Raises BadUnit, BadWorkload."""
-    return None if text is None else positive(parse(text, "s", flag), text, flag)
+    if text is None:
+        return None
+    value = positive(parse(text, "s", flag), text, flag)
+    if value < SHORTEST_S:
+        raise BadWorkload(flag, f"{text} is shorter than any answer of a machine", "give at least 1ns")
+    return value
 
 
 def per_second(text: str | None, flag: str) -> float | None:

@@ -10,7 +10,15 @@ def span(pair: list[float] | None, unit: str) -> str:
     if pair is None:
         return ""
     low, high = (written(value, unit) for value in pair)
-    return f"[dim]{low} to {high}[/dim]" if low != high else ""
+    return f"[dim]{joined(low, high)}[/dim]" if low != high else ""
+
+
+def joined(low: str, high: str) -> str:
+    """'1.91 s', '3.50 s' -> '1.91-3.50 s': a unit or sign both share is written once."""
+    if low.startswith("$"):
+        return f"{low}-{high[1:]}"
+    number, _, unit = low.partition(" ")
+    return f"{number}-{high}" if unit == high.partition(" ")[2] else f"{low}-{high}"
 
 
 def written(value: float | None, unit: str) -> str:

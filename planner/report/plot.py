@@ -20,8 +20,9 @@ def _figure(x_label: str, y_label: str) -> Any:
 
 
 def _log_ticks(figure: Any) -> None:
-    def tick(value: Any, *_: Any, **__: Any) -> str:
-        return f"{10 ** float(value):.3g}"
+    def tick(value: Any, chars: int, *_: Any, left: bool = False, **__: Any) -> str:
+        text = f"{10 ** float(value):.3g}"
+        return text.ljust(chars) if left else text.rjust(chars)
 
     figure.register_label_formatter(float, tick)
 
@@ -33,7 +34,7 @@ def front(points: list[dict[str, Any]]) -> str:
     xs = [math.log10(p["tok_s_per_user"]) for p in points]
     ys = [math.log10(p["tok_s_per_chip"]) for p in points]
     _limits(figure, xs, ys)
-    figure.scatter(xs, ys)
+    figure.plot(xs, ys)
     return str(figure.show(legend=False))
 
 

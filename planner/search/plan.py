@@ -26,6 +26,7 @@ from planner.evaluate.influence import assumptions
 from planner.evaluate.inputs import Case, asked, leaves
 from planner.evaluate.ranges import ranges
 from planner.evaluate.results import Plan
+from planner.layout import head_problem
 from planner.model.deployment import capacity
 from planner.search.constraints import RULES, active
 from planner.search.front import front
@@ -86,8 +87,7 @@ def plan(
     groups, distinct = batch_mesh(held, most[fitting], concurrency)
     values = {**held.values, "ask.concurrency": groups}
     found = evaluate_blocks(held.shape, values, held.raw, WANTED, len(groups))
-    with np.errstate(all="ignore"):  # an extreme target may overflow the shortfall: it is then just missed
-        allowed = constrained(found, distinct, targets, refused)
+    allowed = constrained(found, distinct, targets, refused)
     counts = (int(distinct.sum()), int(allowed.sum()))
     if not allowed.any():
         nearest = nearest_point(held, groups, distinct, found, targets)
@@ -237,6 +237,14 @@ def miss(space: Space, layout: int, concurrency: int, name: str, value: float, l
     }
 
 
+def largest_refused(rule: str, case: Case, lent: int) -> str:
+    """For the heads rule, the largest TP it refused on these chips, in the rule's own words."""
+    if rule != "heads":
+        return ""
+    refused = [problem for tp in range(lent, 0, -1) if (problem := head_problem(tp, case.model))]
+    return f"; {refused[0][1]}" if refused else ""
+
+
 def answer(
     case: Case, objective: Objective, space: Space, evaluated: int, feasible: int, begin: float, setup: float,
     refused: Counter[str], *, chosen: list[Any] | None = None, line: list[dict[str, Any]] | None = None,
@@ -258,7 +266,7 @@ def answer(
         top=chosen or [],
         front=line or [],
         rejected=rejected,
-        rejected_sentences={name: RULES[name] for name in rejected},
+        rejected_sentences={name: RULES[name] + largest_refused(name, case, space.lent) for name in rejected},
         nearest=nearest,
         notes=[],
     )
