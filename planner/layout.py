@@ -21,7 +21,7 @@ from planner.kinds.attention import ATTENTION
 from planner.specs.model import Model
 
 KEYS = ("TP", "DP", "EP", "ETP", "PP", "DCP", "CP", "RED")
-TOKEN = re.compile(r"^([A-Za-z]+)=?(\d{1,7})$")
+TOKEN = re.compile(r"^([A-Za-z]+)=?(\d{1,7})$", re.ASCII)
 
 
 class Layout(NamedTuple):

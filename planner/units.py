@@ -44,7 +44,7 @@ EXAMPLES = {
     "1/s": "20/s",
 }
 BITS = re.compile(r"^([kMGTP]?)(b|bit|bits)(/s|ps)$|^([kMGTP]?)(b|bit|bits)$")
-NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*$")
+NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*$", re.ASCII)
 LARGEST_COUNT = 10**12
 COUNTS = {"": 1, "k": 2**10, "K": 2**10, "M": 2**20, "m": 2**20, "G": 2**30}
 

@@ -10,7 +10,7 @@ from planner.kinds.collectives import __all__ as COLLECTIVES
 
 WIDTH, LATENT, TOP_K = 7168, 3584, 16  # Kimi K3
 LATENT_VALUES, HEADS, KV_RANK, ROPE = 512 + 64, 96, 512, 64
-BF16 = 2
+BF16, MXFP8 = 2, 33 / 32  # bytes a value, scales included
 
 # (collective, deployment, quantities said under this prefix, bytes inside the domain, bytes outside, start-up)
 HAND: list[tuple[str, str, str, Any, Any, str]] = [
@@ -19,13 +19,14 @@ HAND: list[tuple[str, str, str, Any, Any, str]] = [
     # TP16 over two domains of 8: the same inside, and between the two domains each chip's eighth, 2 x 1/2 of it.
     ("all_reduce", "two-domains", "decode_layer_reduce", lambda n: 2 * 7 / 8 * n * WIDTH * BF16,
      lambda n: 2 * 1 / 2 * n * WIDTH * BF16 / 8, "all_reduce.far_alpha"),
-    # EP64 behind TP8: an eighth of the tokens enters here, 16 copies each, 63 of 64 leave; FP8 out, BF16 back.
-    ("all_to_all", "plain", "decode_moe_dispatch", lambda n: n / 8 * TOP_K * 63 / 64 * LATENT, None, "dispatch.alpha"),
+    # EP64 behind TP8: an eighth of the tokens enters here, 16 copies each, 63 of 64 leave; MXFP8 out, BF16 back.
+    ("all_to_all", "plain", "decode_moe_dispatch", lambda n: n / 8 * TOP_K * 63 / 64 * LATENT * MXFP8, None,
+     "dispatch.alpha"),
     ("all_to_all", "plain", "decode_moe_combine", lambda n: n / 8 * TOP_K * 63 / 64 * LATENT * BF16, None,
      "combine.alpha"),
     # EP32 (TP16 x DP2) over domains of 8: 7 of 31 peers inside, 24 outside.
-    ("all_to_all", "two-domains", "decode_moe_dispatch", lambda n: n / 16 * TOP_K * 31 / 32 * LATENT * 7 / 31,
-     lambda n: n / 16 * TOP_K * 31 / 32 * LATENT * 24 / 31, "dispatch.far_alpha"),
+    ("all_to_all", "two-domains", "decode_moe_dispatch", lambda n: n / 16 * TOP_K * 31 / 32 * LATENT * MXFP8 * 7 / 31,
+     lambda n: n / 16 * TOP_K * 31 / 32 * LATENT * MXFP8 * 24 / 31, "dispatch.far_alpha"),
     # DCP4 of TP8: queries and outputs of 96/8 x 4 heads, (2 x 512 + 64) values each, 3 of 4 parts leave, two rounds.
     ("all_gather", "dcp", "decode_mla_gather", lambda n: n * HEADS / 8 * 4 * (2 * KV_RANK + ROPE) * BF16 * 3 / 4, None,
      "2 all_reduce.alpha"),

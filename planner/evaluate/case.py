@@ -22,7 +22,8 @@ def case_of(model: str | Model, system: str | System, stack: str | Stack | None 
     found_model = load_model(model) if isinstance(model, str) else model
     found_system = load_system(system) if isinstance(system, str) else system
     chip = load_chip(found_system.chip)
-    found_stack = load_stack(stack or found_system.stack) if not isinstance(stack, Stack) else stack
+    named = found_system.stack if stack is None else stack
+    found_stack = load_stack(named) if isinstance(named, str) else named
     for name in type(found_stack.kernels).model_fields:
         kernel = getattr(found_stack.kernels, name)
         if kernel.compute_format is not None and chip.rate(kernel.compute_format) is None:
@@ -59,6 +60,18 @@ def check_chips(case: Case, chips: int, what: str) -> None:
     if chips > case.system.chips:
         has = f"{what} {chips} chips, and {case.system.name} has {case.system.chips}"
         raise BadLayout("layout" if "layout" in what else "chips", has, f"use at most {case.system.chips} chips")
+
+
+def chips_lent(case: Case, layout: Layout, chips: int | None) -> int:
+    """The chips asked for, else those of one replica; the system has them and they hold the layout. Raises BadLayout."""
+    check_chips(case, layout.chips, "the layout takes")
+    if chips is None:
+        return layout.chips
+    check_chips(case, chips, "asked for")
+    if chips < layout.chips:
+        what = f"{chips} chips cannot hold a layout of {layout.chips}"
+        raise BadLayout("chips", what, "lend more or use a smaller layout")
+    return chips
 
 
 @dataclass(frozen=True)

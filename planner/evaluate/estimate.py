@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.errors import BadLayout
 from planner.evaluate import breakdown
-from planner.evaluate.case import Point, case_of, check_chips, check_workload, point_of
+from planner.evaluate.case import Point, case_of, check_workload, chips_lent, point_of
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Cost, Decode, Estimate, Memory, Pool, Prefill, Serving
 from planner.layout import KEYS, Layout
@@ -57,13 +56,7 @@ def estimate(
     case = case_of(model, system, stack)
     check_workload(case, workload)
     found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
-    check_chips(case, found.chips, "the layout takes")
-    lent = chips or found.chips
-    check_chips(case, lent, "asked for")
-    if lent < found.chips:
-        raise BadLayout(
-            "chips", f"{lent} chips cannot hold a layout of {found.chips}", "lend more or use a smaller layout"
-        )
+    lent = chips_lent(case, found, chips)
     from planner.evaluate.influence import assumptions
     from planner.evaluate.ranges import ranges
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.errors import UnknownName, nearest
 from planner.evaluate import breakdown
-from planner.evaluate.case import Point, case_of, check_chips, check_workload, point_of
+from planner.evaluate.case import Point, case_of, check_workload, chips_lent, point_of
 from planner.evaluate.estimate import run
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Result
@@ -64,9 +64,8 @@ def explain(
     case = case_of(model, system, stack)
     check_workload(case, workload)
     found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
-    lent = chips or found.chips
-    check_chips(case, lent, "asked for" if chips else "the layout takes")
-    point = point_of(case, found, workload, max(lent // found.chips, 1), lent)
+    lent = chips_lent(case, found, chips)
+    point = point_of(case, found, workload, lent // found.chips, lent)
     say, on = run(point)
     rows = breakdown.rows(say, on)
     q = {name: item.value for name, item in say.rows.items()}

@@ -66,7 +66,7 @@ def plan(
     """
     begin = time.perf_counter()
     case = case_of(model, system, stack)
-    lent = chips or case.system.chips
+    lent = case.system.chips if chips is None else chips
     check_chips(case, lent, "asked for")
     if lent < 1 or top < 1:
         raise BadWorkload("chips" if lent < 1 else "top", "must be at least 1", "give a whole number from 1")

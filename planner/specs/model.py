@@ -12,7 +12,7 @@ from planner.kinds.formats import FormatName
 from planner.kinds.residual import Residual
 from planner.record import Count, Record
 
-RANGE = re.compile(r"^(\d{1,5})(?:-(\d{1,5})(?:/(\d{1,5}))?)?$")
+RANGE = re.compile(r"^(\d{1,5})(?:-(\d{1,5})(?:/(\d{1,5}))?)?$", re.ASCII)
 
 
 class Extra(Record):

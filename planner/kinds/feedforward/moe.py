@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import model_validator
+
 from planner.algebra import Q, ceil_div, log, maximum, minimum, several
 from planner.kinds.collectives.all_reduce import all_reduce
 from planner.kinds.collectives.all_to_all import all_to_all, copies
@@ -37,6 +39,13 @@ class Moe(FeedForwardRecord):
     shared_inner: Count | None
     router_bias: bool
     routed_format: FormatName
+
+    @model_validator(mode="after")
+    def chooses(self) -> Moe:
+        """A token picks among the experts there are."""
+        if self.top_k > self.experts:
+            raise ValueError(f"top_k {self.top_k} is more than the {self.experts} experts")
+        return self
 
 
 def expert_width(moe: Any, width: Q) -> Q:
