@@ -101,8 +101,7 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
         power(size * dense_byte) for size in (kda_read, mla_read, wide_held, shared_held, copied_read, head_held)
     )
     kda_madd, mla_madd, wide_madd, shared_madd, copied_madd, head_madd = (
-        count * dense_madd
-        for count in (kda_params, mla_params, wide_params, shared_params, copied_params, head_params)
+        count * dense_madd for count in (kda_params, mla_params, wide_params, shared_params, copied_params, head_params)
     )
 
     # Routing and exchange.

@@ -84,6 +84,28 @@ class Soft15(Node):
         return float(math.cbrt(v[0] ** 1.5 + v[1] ** 1.5) ** 2)
 
 
+class Raised15(Node):
+    """x^1.5: half of a Soft15, so that a limit common to several of them is raised once."""
+
+    nargs = 1
+    numpy_call = "raised15({0})"
+    latex_form = r"{0}^{{3/2}}"
+
+    def number(self, *v: float) -> float:
+        return v[0] * math.sqrt(v[0])
+
+
+class Joined15(Node):
+    """(a + b)^(2/3): the other half of a Soft15."""
+
+    nargs = 2
+    numpy_call = "joined15({0}, {1})"
+    latex_form = r"\left( {0} + {1} \right)^{{2/3}}"
+
+    def number(self, *v: float) -> float:
+        return float(math.cbrt(v[0] + v[1]) ** 2)
+
+
 class Soft2(Node):
     """sqrt(x^2 + y^2)."""
 

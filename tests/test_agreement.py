@@ -1,4 +1,4 @@
-"""The readers of a formula agree: floats, arrays on an open grid, the kernel compiled from the sheet; and the search with all."""
+"""The readers of a formula agree: floats, open grids, the kernel compiled from the sheet; and the search with all."""
 
 import json
 import math
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def without_clock(answer: Any) -> Any:
 
 
 def swings(answer: dict[str, Any]) -> dict[str, Any]:
-    """Take ranges and effects out of an answer: they come from a grid of many points, so their last digits may differ."""
+    """Take ranges and effects out of an answer: they come from a grid, so last digits may differ."""
     found = {f"range {key}": pair for key, pair in answer.pop("range").items()}
     for row in answer["assumptions"]:
         effect = row.pop("effect", {})
@@ -187,7 +188,11 @@ def singles(chips: int, concurrency: int | None, slo: Slo) -> dict[tuple[str, in
 )
 @pytest.mark.parametrize(
     ("objective", "quantity", "sign"),
-    [("throughput", "serving_chip_tokens_per_s", -1), ("latency", "serving_e2e_s", 1), ("cost", "serving_cost_output_usd", 1)],
+    [
+        ("throughput", "serving_chip_tokens_per_s", -1),
+        ("latency", "serving_e2e_s", 1),
+        ("cost", "serving_cost_output_usd", 1),
+    ],
 )
 def test_plan_equals_brute_force(
     chips: int, concurrency: int | None, slo: Slo, objective: Any, quantity: str, sign: int
@@ -205,15 +210,13 @@ def test_plan_equals_brute_force(
     assert {row.layout["text"] for row in found.top} == set(best)
     scores = [sign * every[row.layout["text"], row.concurrency][quantity] for row in found.top]
     assert all(same(score, best[row.layout["text"]]) for score, row in zip(scores, found.top, strict=True))
-    assert all(a <= b or same(a, b) for a, b in zip(scores, scores[1:], strict=False))
+    assert all(a <= b or same(a, b) for a, b in pairwise(scores))
 
 
 def test_front_equals_brute_force() -> None:
     """The front holds exactly the points that no other beats in both rates."""
     found = plan(LINEAR, SUPERNODE, Workload(isl=4096, osl=512), chips=2)
-    rates = {
-        (q["serving_chip_tokens_per_s"], q["serving_user_tokens_per_s"]) for q in singles(2, None, Slo()).values()
-    }
+    rates = {(q["serving_chip_tokens_per_s"], q["serving_user_tokens_per_s"]) for q in singles(2, None, Slo()).values()}
     ahead = {a for a in rates if not any(b[0] >= a[0] and b[1] >= a[1] and b != a for b in rates)}
     front = sorted((row["tok_s_per_chip"], row["tok_s_per_user"]) for row in found.front)
     assert len(front) == len(ahead)
@@ -221,7 +224,7 @@ def test_front_equals_brute_force() -> None:
 
 
 def test_two_runs_print_the_same_bytes() -> None:
-    """The same question gives the same JSON in two processes with different hash seeds, the search's own times apart."""
+    """One question gives the same JSON in two processes with different hash seeds, the search's own times apart."""
     command = [sys.executable, "-m", "planner.cli.app", "plan", LINEAR, "--on", SUPERNODE, "--chips", "8"]
     command += ["--isl", "4k", "--osl", "512", "--json"]
     texts = []

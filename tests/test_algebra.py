@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -200,7 +201,7 @@ def test_log2_ceil_at_powers_of_two(power: int) -> None:
 def test_soft_maxima_lie_between_the_limits(x: float, y: float) -> None:
     """max <= p = 2 <= p = 1.5 <= sum, and one limit alone is itself."""
     four = [algebra.soft_max(norm, x, y) for norm in ("max", "2", "1.5", "1")]
-    assert all(a <= b * (1 + 1e-12) for a, b in zip(four, four[1:], strict=False))
+    assert all(a <= b * (1 + 1e-12) for a, b in pairwise(four))
     assert four[0] == max(x, y)
     assert four[3] == x + y
     for norm in algebra.NORMS:
@@ -229,7 +230,9 @@ def test_several_is_zero_on_one_rank_alone() -> None:
     assert float(compiled(algebra.several(X))(8.0)) == 1
 
 
-@pytest.mark.parametrize(("total", "share", "draws", "found"), [(8.0, 1.0, 3.0, 8.0), (1.0, 1.0, 1.0, 1.0), (5.0, 1.0, 0.0, 0.0)])
+@pytest.mark.parametrize(
+    ("total", "share", "draws", "found"), [(8.0, 1.0, 3.0, 8.0), (1.0, 1.0, 1.0, 1.0), (5.0, 1.0, 0.0, 0.0)]
+)
 def test_distinct_where_every_pick_takes_everything(total: float, share: float, draws: float, found: float) -> None:
     """A share of 1 (one rank, or top-k of all experts) is no logarithm of zero."""
     assert algebra.distinct(total, share, draws) == found

@@ -81,7 +81,9 @@ def test_a_formula_does_load_sympy() -> None:
 
 def test_the_door_loads_neither() -> None:
     """`import planner` costs nothing until a name is used."""
-    program = "import sys, planner; dir(planner); print(*(n for n in ('numpy', 'sympy', 'pydantic') if n in sys.modules))"
+    program = (
+        "import sys, planner; dir(planner); print(*(n for n in ('numpy', 'sympy', 'pydantic') if n in sys.modules))"
+    )
     assert loaded(program) == []
 
 

@@ -12,6 +12,7 @@ import yaml
 from conftest import Cli
 from pydantic import BaseModel
 
+from planner.evaluate.case import case_of
 from planner.evaluate.show import LOADERS, RECORDS
 from planner.kinds.attention import ATTENTION
 from planner.kinds.collectives import __all__ as COLLECTIVES
@@ -63,7 +64,7 @@ def test_a_shipped_spec_loads_under_its_own_name(kind: str, path: Path, cli: Cli
 
 @shipped
 def test_every_figure_is_sourced(kind: str, path: Path) -> None:
-    """Each number says where it comes from; an estimate has room around it, anything else has none it does not state."""
+    """Each number says where it comes from; an estimate has room around it, a published one has none."""
     record = load(kind, path)
     for name, figure in figures(record):
         assert figure.source.strip(), name
@@ -82,13 +83,14 @@ def test_every_spec_is_sourced_as_a_whole(kind: str, path: Path) -> None:
 
 
 def test_every_system_has_its_chip_and_stack() -> None:
-    """A system names a shipped chip and a stack made for that chip."""
+    """A system names a shipped chip and a stack whose kernels compute in formats of that chip."""
     for name in names("system"):
         system = load_system(name)
         chip, stack = load_chip(system.chip), load_stack(system.stack)
         assert system.chips == system.servers * system.chips_per_server, name
         assert 1 <= system.domain_chips <= system.chips, name
-        assert stack.chip_family in chip.name, name
+        case = case_of(names("model")[0], name)
+        assert (case.chip, case.stack) == (chip, stack), name
 
 
 def test_headline_bandwidth_is_both_directions() -> None:

@@ -63,7 +63,7 @@ def check_chips(case: Case, chips: int, what: str) -> None:
 
 
 def chips_lent(case: Case, layout: Layout, chips: int | None) -> int:
-    """The chips asked for, else those of one replica; the system has them and they hold the layout. Raises BadLayout."""
+    """The chips asked for, else those of one replica; they exist and hold the layout. Raises BadLayout."""
     check_chips(case, layout.chips, "the layout takes")
     if chips is None:
         return layout.chips

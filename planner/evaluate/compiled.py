@@ -1,4 +1,4 @@
-"""A sheet as numpy source: one line per quantity under its own name, arrays dropped after their last use.
+"""A sheet as numpy source: its quantities under their own names, arrays dropped after their last use.
 
 For large flat sweeps and draws. Our own printer: quotients stay quotients, so exact ceilings stay exact; sympy may
 order factors of a product anew, so kernel and floats agree to rounding (1e-12), not to the bit.
@@ -14,7 +14,9 @@ import sympy
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
+from planner.evaluate.grid import warm_heap
 from planner.evaluate.sheet import Book
+from planner.evaluate.tighten import tightened
 from planner.nodes import Node
 
 VARYING = ("ask.", "layout.")
@@ -32,6 +34,14 @@ def soft15(x, y):
 
 def soft2(x, y):
     return sqrt(x * x + y * y)
+
+
+def raised15(x):
+    return x * sqrt(x)
+
+
+def joined15(x, y):
+    return square(cbrt(x + y))
 
 '''
 
@@ -84,6 +94,9 @@ class NumpyPrinter(StrPrinter):
         return sign + (body if top == "1" else f"({top})*{body}" if body[0] != "1" else f"({top})/{body[2:]}")
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        varying = {str(s) for s in expr.exp.free_symbols} - self.scalars
+        if varying and {str(s) for s in expr.base.free_symbols} <= self.scalars:
+            return f"exp(log({self._print(expr.base)})*{self.parenthesize(expr.exp, PRECEDENCE['Mul'])})"
         if expr.exp == sympy.S.Half:
             return f"sqrt({self._print(expr.base)})"
         if expr.exp == 2:
@@ -97,33 +110,39 @@ class NumpyPrinter(StrPrinter):
         return repr(float(expr))
 
 
-def scalars(book: Book) -> frozenset[str]:
-    """Inputs that come from specs, and quantities made of them alone: one number each, unless draws are an axis."""
+def scalars(book: Book, rows: Mapping[str, Any]) -> frozenset[str]:
+    """Inputs that come from specs, and rows made of them alone: one number each, unless draws are an axis."""
     found = {symbol for name, symbol in book.inputs.items() if not name.startswith(VARYING)}
-    for name, row in book.rows.items():
-        if {str(s) for s in getattr(row.value, "free_symbols", ())} <= found:
+    for name, expression in rows.items():
+        if {str(s) for s in expression.free_symbols} <= found:
             found.add(name)
     return frozenset(found)
 
 
-def source(book: Book, outputs: tuple[str, ...], name: str = "kernel") -> str:
-    """Text of a module with `kernel(inputs...)` returning the outputs; only what they need, in the sheet's order."""
-    order = book.needs(outputs)
-    uses = {q: sorted(str(s) for s in getattr(book.rows[q].value, "free_symbols", ())) for q in order}
-    inputs = sorted({s for used in uses.values() for s in used} - set(order))
-    last = {s: q for q in order for s in uses[q]}
-    printer = NumpyPrinter(scalars(book))
+def source(book: Book, outputs: tuple[str, ...], *, tight: bool = True) -> str:
+    """Text of a module with `kernel(inputs...)` returning the outputs; only what they need, in the sheet's order.
+
+    tight: fewer array passes, at the cost of the names that only one other quantity uses (planner.evaluate.tighten);
+    otherwise every quantity keeps its own line.
+    """
+    rows = {name: sympy.sympify(book.rows[name].value) for name in book.needs(outputs)}
+    if tight:
+        rows = tightened(rows, outputs)
+    uses = {name: sorted(str(s) for s in expression.free_symbols) for name, expression in rows.items()}
+    inputs = sorted({s for used in uses.values() for s in used} - set(rows))
+    last = {s: name for name in rows for s in uses[name]}
+    printer = NumpyPrinter(scalars(book, rows))
     lines = []
-    for q in order:
-        lines.append(f"    {q} = {printer.doprint(sympy.sympify(book.rows[q].value))}")
-        dead = [s for s in uses[q] if s in book.rows and last[s] == q and s not in outputs]
+    for name, expression in rows.items():
+        lines.append(f"    {name} = {printer.doprint(expression)}")
+        dead = [s for s in uses[name] if s in rows and last[s] == name and s not in outputs]
         if dead:
             lines.append(f"    del {', '.join(dead)}")
     body = "\n".join(lines)
     arguments = ",\n    ".join(inputs)
     returned = ", ".join(outputs)
     names = f"INPUTS = {tuple(inputs)!r}\nOUTPUTS = {outputs!r}\n"
-    return f"{HEAD}\n{names}\n\ndef {name}(\n    {arguments},\n):\n{body}\n    return ({returned},)\n"
+    return f"{HEAD}\n{names}\n\ndef kernel(\n    {arguments},\n):\n{body}\n    return ({returned},)\n"
 
 
 Kernel = Callable[..., tuple[Any, ...]]
@@ -144,6 +163,7 @@ def arguments(book: Book, inputs: tuple[str, ...], values: Mapping[str, Any]) ->
 
 def flat(kernel: Kernel, given: list[Any], rows: int, outputs: int) -> list[Any]:
     """The kernel over flat columns, in blocks that stay in cache. Scalars stay scalars."""
+    warm_heap()
     found = [np.empty(rows) for _ in range(outputs)]
     with np.errstate(all="ignore"):
         for start in range(0, rows, BLOCK):

@@ -21,6 +21,8 @@ from planner.specs.model import Model
 from planner.stages import heaviest
 
 Arrays = dict[str, np.ndarray[Any, np.dtype[np.float64]]]
+HEAP = 4_000_000
+"""Doubles in a block just under the 32 MiB that glibc still takes into account."""
 BLOCK = 32_768
 """Points evaluated together: about 350 temporaries of 256 kB pass through the cache."""
 
@@ -61,6 +63,15 @@ def evaluate(
     return {name: quantity.value for name, quantity in say.rows.items()}
 
 
+def warm_heap() -> None:
+    """Have the C library keep freed temporaries for the next ones instead of returning each to the system.
+
+    glibc raises its threshold for doing so to the size of a freed block; sweeps run 1.5 times as fast. Never touched,
+    the block takes no memory. Elsewhere it does nothing.
+    """
+    np.empty(HEAP)
+
+
 def evaluate_blocks(
     shape: Structure, values: Mapping[str, Q], raw: Mapping[str, Any], wanted: frozenset[str], rows: int
 ) -> Arrays:
@@ -68,6 +79,7 @@ def evaluate_blocks(
 
     Values that are arrays have the layouts on their last axis; `rows` is the length of the axis before it.
     """
+    warm_heap()
     count = max(np.shape(v)[-1] for v in values.values() if np.ndim(v))
     width = max(1, BLOCK // rows)
     found = {name: np.empty((rows, count)) for name in wanted}

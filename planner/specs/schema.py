@@ -1,7 +1,8 @@
 """JSON Schemas of the spec files, for editors that check a YAML while it is written.
 
-`python -m planner.specs.schema` writes them beside the specs. They describe files as people write them: a figure is a mapping
-whose numbers are texts with units. What a record's own checks add (low <= value <= high, layers that add up) is not in them.
+`python -m planner.specs.schema` writes them beside the specs. They describe files as people write them: a figure is a
+mapping whose numbers are texts with units. What a record's own checks add (low <= value <= high, layers that add up) is
+not in them.
 """
 
 from __future__ import annotations

@@ -17,17 +17,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.algebra import Q, distinct, minimum, root
+from planner.algebra import Q, minimum, root
 from planner.quantities import Say
 
 
 def routing(say: Say, moe: Any, tokens: Q, on: Any) -> tuple[Q, Q]:
     """(assignments, distinct experts) on the slowest rank for `tokens` in the whole domain."""
     say = say.scope("routing")
-    chance = moe.top_k / moe.experts
-    found = say("distinct_experts", distinct(moe.experts, chance, tokens), "distinct experts, whole domain")
+    missed = say("missed", (1 - moe.top_k / moe.experts) ** tokens, "chance that no token picks a given expert")
+    found = say("distinct_experts", moe.experts * (1 - missed), "distinct experts, whole domain")
     mean = say("mean_assignments", on.ask.routing_skew * moe.top_k * tokens / on.layout.ep, "assignments per rank")
     assigned = say("assignments", mean + root(2 * mean * moe.spread), "assignments on the slowest rank")
     busy = say("mean_experts", found / on.layout.ep, "distinct experts per rank")
-    swing = root(2 * busy * (1 - found / moe.experts) * moe.spread)
+    swing = root(2 * busy * missed * moe.spread)
     return assigned, say("experts", minimum(moe.slots, busy + swing), "distinct experts on the slowest rank")
