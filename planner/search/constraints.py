@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from planner.algebra import Q
 from planner.specs.workload import Slo
@@ -23,6 +22,7 @@ class Constraint:
     limit: Callable[[Slo], float | None]
     missed: Callable[[Q, float], Q]
     sentence: Callable[[float, float], str]
+    why: str
 
 
 CONSTRAINTS = (
@@ -32,6 +32,7 @@ CONSTRAINTS = (
         lambda slo: 0.0,
         lambda slack, limit: -slack,
         lambda slack, limit: f"the fullest chip is {show(-slack, 'B')} over what it may use",
+        "one request does not fit beside the weights, or the asked concurrency does not",
     ),
     Constraint(
         "ttft",
@@ -39,6 +40,7 @@ CONSTRAINTS = (
         lambda slo: slo.ttft_s,
         lambda ttft, limit: ttft / limit - 1,
         lambda ttft, limit: f"TTFT is {show_time(ttft)} and {show_time(limit)} is asked",
+        "the TTFT target is missed",
     ),
     Constraint(
         "tpot",
@@ -46,6 +48,7 @@ CONSTRAINTS = (
         lambda slo: slo.tpot_s,
         lambda tpot, limit: tpot / limit - 1,
         lambda tpot, limit: f"TPOT is {show_time(tpot)} and {show_time(limit)} is asked",
+        "the TPOT target is missed",
     ),
     Constraint(
         "rate",
@@ -53,6 +56,7 @@ CONSTRAINTS = (
         lambda slo: slo.rate_per_s,
         lambda rate, limit: 1 - rate / limit,
         lambda rate, limit: f"{rate:.3g} requests/s are served and {limit:.3g} are asked",
+        "the request rate is not reached",
     ),
 )
 
@@ -63,10 +67,7 @@ RULES = {
     "experts": "EP cannot exceed the experts, and must divide them with the redundant ones",
     "layers": "PP cannot exceed the layers",
     "idle_chips": "replicas would leave too many of the chips lent without work",
-    "memory": "one request does not fit beside the weights, or the asked concurrency does not",
-    "ttft": "the TTFT target is missed",
-    "tpot": "the TPOT target is missed",
-    "rate": "the request rate is not reached",
+    **{constraint.name: constraint.why for constraint in CONSTRAINTS},
 }
 """A sentence for every reason in `rejected`."""
 
@@ -79,16 +80,3 @@ def active(slo: Slo) -> list[tuple[Constraint, float]]:
         if limit is not None:
             found.append((constraint, limit))
     return found
-
-
-def violations(q: dict[str, Any], slo: Slo) -> list[dict[str, Any]]:
-    """The constraints one point misses, as rows of an answer."""
-    rows = []
-    for constraint, limit in active(slo):
-        value = q[constraint.quantity]
-        if constraint.missed(value, limit) > 0:
-            rows.append({
-                "constraint": constraint.name, "needed": limit, "available": value,
-                "sentence": constraint.sentence(value, limit),
-            })  # fmt: skip
-    return rows

@@ -28,7 +28,7 @@ from planner.evaluate.ranges import ranges
 from planner.evaluate.results import Plan
 from planner.layout import head_problem
 from planner.model.deployment import capacity
-from planner.search.constraints import RULES, active
+from planner.search.constraints import CONSTRAINTS, RULES, active
 from planner.search.front import front
 from planner.search.space import Space, batches, candidates, most_requests, narrowed, space_of
 from planner.specs.hardware import System
@@ -43,7 +43,7 @@ RANKED: dict[Objective, tuple[str, float]] = {
     "cost": ("serving_cost_output_usd", 1.0),
 }
 """Objective -> (quantity, sign that makes smaller better)."""
-WANTED = frozenset({*HEADLINES.values(), "memory_slack_bytes", "serving_requests_per_s"})
+WANTED = frozenset({*HEADLINES.values(), *(constraint.quantity for constraint in CONSTRAINTS)})
 
 
 def plan(
@@ -225,7 +225,7 @@ def nearest_point(space: Space, flight: Any, distinct: Any, found: dict[str, Any
 
 def miss(space: Space, layout: int, concurrency: int, name: str, value: float, limit: float) -> dict[str, Any]:
     """One near miss as a row: where, which constraint, by how much."""
-    (constraint,) = [c for c, _ in active(Slo(ttft_s=1, tpot_s=1, rate_per_s=1)) if c.name == name]
+    (constraint,) = [c for c in CONSTRAINTS if c.name == name]
     return {
         "layout": str(space.layouts[layout]),
         "concurrency": concurrency,

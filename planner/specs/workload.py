@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from planner.kinds.formats import FormatName
 from planner.record import Record
 
 Arrivals = Literal["steady", "waves"]
-CacheFormat = Literal["bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4"]
 
 
 class Workload(Record):
@@ -26,7 +26,7 @@ class Workload(Record):
     isl: int = Field(ge=1)
     osl: int = Field(ge=1)
     concurrency: int = Field(default=1, ge=1)
-    kv_format: CacheFormat = "bf16"
+    kv_format: FormatName = "bf16"
     state_format: Literal["fp32", "bf16"] = "fp32"
     chunk: int | None = Field(default=None, ge=1)
     arrivals: Arrivals = "steady"
