@@ -24,7 +24,9 @@ def draw_plan(plan: Plan) -> None:
         out.print(f"[bold]Nothing fits.[/bold] {plan.model} on {plan.system} with {plan.stack}")
         if plan.nearest:
             near = plan.nearest
-            out.print(f"nearest: {near['layout']} with {near['concurrency']} in flight: {escape(near['sentence'])}")
+            missed = f"tightest constraint: {near['constraint']}, missed by {show(near['missed_by'], near['unit'])}"
+            out.print(f"{missed}: nearest is {near['layout']} with {near['concurrency']} in flight, whose")
+            out.print(escape(near["sentence"]))
         draw_rejected(plan)
         return
     best, workload = plan.best, plan.best.workload

@@ -27,6 +27,7 @@ from planner.evaluate.inputs import Case, asked, leaves
 from planner.evaluate.ranges import ranges
 from planner.evaluate.results import Plan
 from planner.layout import head_problem
+from planner.quantities import unit_of
 from planner.model.deployment import capacity
 from planner.search.constraints import CONSTRAINTS, RULES, active
 from planner.search.front import front
@@ -233,6 +234,7 @@ def miss(space: Space, layout: int, concurrency: int, name: str, value: float, l
         "needed": limit,
         "available": value,
         "missed_by": abs(value - limit),
+        "unit": unit_of(constraint.quantity),
         "sentence": constraint.sentence(value, limit),
     }
 
