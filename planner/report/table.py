@@ -25,7 +25,7 @@ def draw_plan(plan: Plan) -> None:
         if plan.nearest:
             near = plan.nearest
             missed = f"tightest constraint: {near['constraint']}, missed by {show(near['missed_by'], near['unit'])}"
-            out.print(f"{missed}: nearest is {near['layout']} with {near['concurrency']} in flight, whose")
+            out.print(f"{missed}; the nearest point is {near['layout']} with {near['concurrency']} in flight:")
             out.print(escape(near["sentence"]))
         draw_rejected(plan)
         return
