@@ -18,8 +18,11 @@ from typing import NamedTuple
 
 from planner.errors import BadLayout
 from planner.kinds.attention import ATTENTION
+from planner.kinds.feedforward import FEED_FORWARD
+from planner.kinds.formats import FORMATS, splits
 from planner.specs.model import Model
 
+MOST_TP = 128
 KEYS = ("TP", "DP", "EP", "ETP", "PP", "DCP", "CP", "RED")
 TOKEN = re.compile(r"^([A-Za-z]+)=?(\d{1,7})$", re.ASCII)
 
@@ -74,9 +77,9 @@ def read_keys(text: str) -> dict[str, int]:
     return found
 
 
-def routed(model: Model) -> list[tuple[str, int, int]]:
-    """(group, experts, inner) of every MoE group."""
-    return [(name, g.experts, g.inner) for name, g in model.feed_forward.items() if g.kind == "moe"]
+def routed(model: Model) -> list[tuple[str, int, int, str]]:
+    """(group, experts, inner, format of the routed weights) of every MoE group."""
+    return [(n, g.experts, g.inner, g.routed_format) for n, g in model.feed_forward.items() if g.kind == "moe"]
 
 
 def complete(keys: dict[str, int], model: Model, text: str) -> Layout:
@@ -105,7 +108,7 @@ def complete(keys: dict[str, int], model: Model, text: str) -> Layout:
 def fewest_redundant(ep: int, model: Model) -> int:
     """The fewest redundant experts with which every MoE group splits over EP ranks."""
     need = 0
-    for _, experts, _ in routed(model):
+    for _, experts, _, _ in routed(model):
         need = max(need, -experts % ep)
     return need
 
@@ -117,25 +120,28 @@ def checked(layout: Layout, model: Model, text: str) -> Layout:
     return layout
 
 
-def heads(model: Model) -> dict[str, int]:
-    """Attention heads by group."""
-    return {name: group.heads for name, group in model.attention.items()}
-
-
 Problem = tuple[str, str, str]
 """(rule, what is wrong, what to do)."""
 
 
-def head_problem(tp: int, model: Model) -> Problem | None:
-    """TP divides the heads of every attention group."""
-    for name, count in heads(model).items():
-        if count % tp:
-            return (
-                "heads",
-                f"TP{tp} does not divide the {count} heads of {name}",
-                f"use TP of {listed(divisors(count))}",
-            )
+def head_refusal(tp: int, model: Model) -> str | None:
+    """Why TP does not split the heads of some attention group, or None."""
+    for name, group in model.attention.items():
+        what = ATTENTION[group.kind].tp_problem(group, tp)
+        if what:
+            return f"{what} of {name}"
     return None
+
+
+def head_problem(tp: int, model: Model) -> Problem | None:
+    """TP splits the heads of every attention group."""
+    what = head_refusal(tp, model)
+    return ("heads", what, f"use TP of {listed(legal_tp(model))}") if what else None
+
+
+def legal_tp(model: Model) -> tuple[int, ...]:
+    """The attention TP degrees all groups allow, as far as anyone builds."""
+    return tuple(tp for tp in range(1, MOST_TP + 1) if not head_refusal(tp, model))
 
 
 def expert_problem(layout: Layout, model: Model, red_given: bool = True) -> Problem | None:
@@ -154,7 +160,7 @@ def expert_problem(layout: Layout, model: Model, red_given: bool = True) -> Prob
             f"EP{layout.ep} x ETP{layout.etp} is {layout.ep * layout.etp}, and a stage has TP x DP x CP = {stage} chips"
         )
         return ("stage", what, f"make EP x ETP {stage}")
-    for name, experts, inner in routed(model):
+    for name, experts, inner, format in routed(model):
         if layout.ep > experts:
             return ("experts", f"EP{layout.ep} is more than the {experts} experts of {name}", f"use EP up to {experts}")
         if red_given and (experts + layout.red) % layout.ep:
@@ -163,18 +169,18 @@ def expert_problem(layout: Layout, model: Model, red_given: bool = True) -> Prob
             return ("experts", what, f"use RED{fewest} or leave RED out")
         if layout.red > experts:
             return ("experts", f"RED{layout.red} is more than the {experts} experts of {name}", "use fewer")
-        if inner % layout.etp:
-            what = f"ETP{layout.etp} does not divide the expert width {inner} of {name}"
+        if not splits(inner, layout.etp, format):
+            what = f"ETP{layout.etp} does not split the expert width {inner} of {name}" + in_blocks(format)
             return ("expert_width", what, f"use ETP of {listed(divisors(inner))}")
     return None
 
 
 def width_problem(tp: int, model: Model) -> Problem | None:
-    """TP divides the widths of dense and shared feed-forwards."""
+    """TP splits the widths of dense and shared feed-forwards, in whole blocks where they are block-quantised."""
     for name, group in model.feed_forward.items():
-        inner = group.inner if group.kind == "dense" else group.shared_inner
-        if inner is not None and inner % tp:
-            return ("width", f"TP{tp} does not divide the width {inner} of {name}", "use a TP that does")
+        what = FEED_FORWARD[group.kind].tp_problem(group, tp)
+        if what:
+            return ("width", f"{what} of {name}", "use a TP that does")
     return None
 
 
@@ -182,12 +188,10 @@ def context_problem(layout: Layout, model: Model) -> Problem | None:
     """DCP divides TP and finds a cache to split."""
     if layout.tp % layout.dcp:
         return ("dcp", f"DCP{layout.dcp} does not divide TP{layout.tp}", f"use DCP of {listed(divisors(layout.tp))}")
-    if layout.dcp > 1 and not splits_cache(model):
-        return (
-            "dcp",
-            "no attention of the model keeps one cache for all heads, so DCP splits nothing",
-            "leave DCP out",
-        )
+    if layout.dcp > 1 and cache_copies(layout.tp, model) % layout.dcp:
+        copies = cache_copies(layout.tp, model)
+        what = f"DCP{layout.dcp} splits nothing: {copies} of the TP ranks hold the same cache"
+        return ("dcp", what, f"use DCP of {listed(divisors(copies))}")
     return None
 
 
@@ -196,6 +200,12 @@ def stage_problem(pp: int, model: Model) -> Problem | None:
     if pp > model.layers:
         return ("layers", f"PP{pp} is more than the {model.layers} layers", f"use PP up to {model.layers}")
     return None
+
+
+def in_blocks(format: str) -> str:
+    """' in blocks of 128' where a format has blocks."""
+    block = FORMATS[format].block
+    return f" in blocks of {block}" if block > 1 else ""
 
 
 def problems(layout: Layout, model: Model) -> list[Problem]:
@@ -210,9 +220,10 @@ def problems(layout: Layout, model: Model) -> list[Problem]:
     return [problem for problem in found if problem]
 
 
-def splits_cache(model: Model) -> bool:
-    """Some attention group keeps the same cache on every TP rank."""
-    return any(ATTENTION[group.kind].shared_cache for group in model.attention.values())
+def cache_copies(tp: int, model: Model) -> int:
+    """TP ranks that hold the same growing cache: what DCP can split, the fewest over the groups that have one."""
+    found = [ATTENTION[group.kind].copies(group, tp) for group in model.attention.values()]
+    return min((copies for copies in found if copies > 1), default=1)
 
 
 @lru_cache(maxsize=4096)
@@ -239,9 +250,9 @@ def legal(chips: int, model: Model, refused: Counter[str]) -> Iterator[Layout]:
             continue
         stage = chips // pp
         for tp in divisors(stage):
-            problem = head_problem(tp, model) or width_problem(tp, model)
-            if problem:
-                refused[problem[0]] += len(divisors(stage // tp))
+            rule = "heads" if head_refusal(tp, model) else "width" if width_problem(tp, model) else ""
+            if rule:
+                refused[rule] += len(divisors(stage // tp))
                 continue
             for cp in divisors(stage // tp):
                 yield from _experts(Layout(tp=tp, dp=stage // tp // cp, cp=cp, pp=pp), model, refused)
@@ -256,5 +267,5 @@ def _experts(layout: Layout, model: Model, refused: Counter[str]) -> Iterator[La
         if problem:
             refused[problem[0]] += 1
             continue
-        for dcp in divisors(layout.tp) if splits_cache(model) else (1,):
+        for dcp in divisors(cache_copies(layout.tp, model)):
             yield whole._replace(dcp=dcp)

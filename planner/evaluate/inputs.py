@@ -95,6 +95,9 @@ def of_record(record: BaseModel, source: str) -> tuple[dict[str, Leaf], dict[str
             raw[name] = value
             bytes_name = name.removesuffix("format") + "value_bytes"
             numbers[bytes_name] = plain(value_bytes(value), "B", f"format {value}")
+        elif name == "overrides":
+            for group, format in value.items():
+                numbers[f"{group}_value_bytes"] = plain(value_bytes(format), "B", f"format {format}")
         elif value is None or isinstance(value, (str, bool)):
             raw[name] = value
     return numbers, raw
@@ -134,10 +137,11 @@ def leaves(case: Case, workload: Workload) -> tuple[dict[str, Leaf], dict[str, A
         raw.update({f"{prefix}.{name}": value for name, value in own_raw.items()})
     numbers["constant.multiply_add_flops"] = plain(2, "FLOP", "a multiply-add counts as two operations")
     numbers["constant.million"] = plain(1e6, "1", "prices are per million tokens")
-    vision = sum(e.parameters * value_bytes(e.format) for e in case.model.extras.values() if e.loaded)
+    vision = sum(e.parameters * value_bytes(e.format) for e in case.model.extras.values() if e.part == "vision")
     numbers["model.vision_bytes"] = plain(vision, "B", case.model.source)
     for name, count in whole_model(case.model).items():
         numbers[f"count.{name}"] = plain(count, "1", "layers of the model")
+    raw["ask.kv_format"] = workload.kv_format
     for name in BASES:
         raw[f"basis.{name}"] = getattr(case.stack, name).status
     return numbers, raw

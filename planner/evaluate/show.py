@@ -64,20 +64,25 @@ def show(name: str, kv_format: str = "bf16", state_format: str = "fp32") -> dict
 def shown_model(model: Model, kv_format: str, state_format: str) -> dict[str, Any]:
     """What follows from a model's fields alone."""
     sums = totals(model)
-    per_token, per_sequence = cache_sizes(model, kv_format, state_format)
+    kept = cache_sizes(model, kv_format, state_format)
     return {
         "derived": {
             "total_params": sums.total_params,
             "active_params": sums.active_params,
-            "weights_bytes": round(sums.text_bytes + sums.vision_bytes),
-            "weights_bytes_by_part": {"text": round(sums.text_bytes), "vision": round(sums.vision_bytes), "draft": 0},
+            "weights_bytes": round(sums.text_bytes + sums.vision_bytes + sums.draft_bytes),
+            "weights_bytes_by_part": {
+                "text": round(sums.text_bytes),
+                "vision": round(sums.vision_bytes),
+                "draft": round(sums.draft_bytes),
+            },
             "params_by_group": sums.params_by_group,
             "extra_params": sums.extra_params,
+            "draft_params": sums.draft_params,
             "kv_format": kv_format,
-            "kv_bytes_per_token": per_token,
-            "kv_bytes_per_token_in_window": 0,
+            "kv_bytes_per_token": kept.per_token,
+            "kv_bytes_per_token_in_window": kept.per_token_in_window,
             "state_format": state_format,
-            "state_bytes_per_sequence": per_sequence,
+            "state_bytes_per_sequence": kept.constant,
         },
         "attention_kinds": {name: group.kind for name, group in model.attention.items()},
         "references": {group.kind: ATTENTION[group.kind].reference for group in model.attention.values()},

@@ -34,6 +34,8 @@ class Totals:
     active_params: int
     text_bytes: float
     vision_bytes: float
+    draft_bytes: float
+    draft_params: int
     extra_params: int
 
 
@@ -72,33 +74,49 @@ def totals(model: Model) -> Totals:
     active = sum(count * active_parameters(weights) for count, weights in groups(model).values())
     if model.tied_embeddings:
         active += by_group["embedding"]
-    extras = model.extras.values()
-    padding = sum(e.parameters * value_bytes(e.format) for e in extras if not e.loaded)
+    parts = {part: [e for e in model.extras.values() if e.part == part] for part in ("vision", "draft", "padding")}
+    stored = {part: sum(e.parameters * value_bytes(e.format) for e in extras) for part, extras in parts.items()}
     return Totals(
         params_by_group=by_group,
         total_params=sum(by_group.values()),
         active_params=round(active),
-        text_bytes=text + padding,
-        vision_bytes=sum(e.parameters * value_bytes(e.format) for e in extras if e.loaded),
-        extra_params=sum(e.parameters for e in extras),
+        text_bytes=text + stored["padding"],
+        vision_bytes=stored["vision"],
+        draft_bytes=stored["draft"],
+        draft_params=sum(e.parameters for e in parts["draft"]),
+        extra_params=sum(e.parameters for e in model.extras.values()),
     )
 
 
-def cache_sizes(model: Model, kv_format: str, state_format: str) -> tuple[float, float]:
-    """(bytes per cached token, constant bytes per sequence), all layers, one copy."""
-    alone = SimpleNamespace(tp=1, dp=1, cp=1, dcp=1)
+@dataclass(frozen=True)
+class CacheSizes:
+    """One sequence, all layers, one copy: bytes per token, per token while windows fill, constant (windows full)."""
+
+    per_token: float
+    per_token_in_window: float
+    constant: float
+
+
+def cache_sizes(model: Model, kv_format: str, state_format: str) -> CacheSizes:
+    """What a sequence keeps at these formats."""
     on = SimpleNamespace(
-        layout=alone,
+        layout=SimpleNamespace(tp=1, dp=1, cp=1, dcp=1),
         ranks=SimpleNamespace(shards=SimpleNamespace(count=1)),
-        ask=SimpleNamespace(kv_value_bytes=value_bytes(kv_format), state_value_bytes=value_bytes(state_format)),
+        ask=SimpleNamespace(
+            kv_format=kv_format,
+            kv_value_bytes=value_bytes(kv_format),
+            state_value_bytes=value_bytes(state_format),
+        ),
         stack=SimpleNamespace(activation_value_bytes=value_bytes("bf16")),
+        model=SimpleNamespace(width=model.width),
     )
     counts = whole_model(model)
-    growing = constant = 0.0
+    growing = windowed = constant = 0.0
     for name, attention in model.attention.items():
         kind, group = ATTENTION[attention.kind], numbers(attention)
         group.__dict__.update(kind.sizes(Numbers(prefix=name), group, on))
-        grows, stays = kind.cache(group, on)
-        growing += counts[name] * grows
-        constant += counts[name] * stays
-    return growing, constant
+        kept = kind.cache(group, on)
+        growing += counts[name] * kept.growing
+        windowed += counts[name] * kept.windowed
+        constant += counts[name] * (kept.windowed * kept.window + kept.constant)
+    return CacheSizes(growing, windowed, constant)

@@ -2,6 +2,7 @@
 
 tp      split over the attention tensor-parallel ranks          held = parameters / TP
 ep      split over expert-parallel ranks and expert TP          held = said by the kind (padding, redundant experts)
+kv      split over TP up to the KV heads, then repeated         held = parameters ceil(KV/TP) / KV
 copied  whole on every rank                                     held = parameters
 """
 
@@ -9,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from planner.algebra import Q
 from planner.quantities import Say
 
-Sharding = Literal["tp", "ep", "copied"]
+Sharding = Literal["tp", "ep", "kv", "copied"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,12 @@ class Weight:
     sharding: Sharding
     product: bool = True
     active: Q = 1
+
+
+def bytes_of(kind: Any, name: str, plain: str = "value_bytes") -> Q:
+    """Bytes of one value of a weight group: its override, else the kind's plain format."""
+    own = f"{name}_value_bytes"
+    return getattr(kind, own) if hasattr(kind, own) else getattr(kind, plain)
 
 
 Shares = dict[str, Q]

@@ -9,7 +9,7 @@ from typing import Any
 from planner.kinds.attention.kind import AttentionKind
 from planner.kinds.collectives import fabric
 from planner.kinds.feedforward.kind import FeedForwardKind
-from planner.kinds.weights import held, shares
+from planner.kinds.weights import held
 from planner.model.decode import in_group, step
 from planner.model.memory import memory
 from planner.model.prefill import load_of, pieces, prefill
@@ -52,8 +52,7 @@ def sized(say: Say, shape: Structure, on: Any) -> Any:
     kinds: list[tuple[str, AttentionKind | FeedForwardKind]] = [*shape.attention, *shape.feed_forward]
     for name, kind in kinds:
         group, inner = on.groups[name], say.scope(name, kind.reference)
-        share = kind.share(group, on) if isinstance(kind, FeedForwardKind) else shares(on.layout.tp)
-        group.held = held(inner, kind.weights(group, on.model.width), share)
+        group.held = held(inner, kind.weights(group, on.model.width), kind.share(group, on))
         group.__dict__.update(kind.sizes(inner, group, on))
     on.tables = held_tables(say, shape, on)
     return on

@@ -2,7 +2,7 @@
 
     room       = fraction x capacity - runtime - activations - buffers
     requests_i = floor((room - weights_i) / request_i)          stage i; the fewest over the stages hold
-    request_i  = length x cache growth + constant state, over the stage's layers
+    request_i  = length x cache growth + state and windows filled at that length, over the stage's layers
 DP copies attention and dense weights; EP x ETP splits experts; what a group says is copied is held by every rank.
 """
 
@@ -30,14 +30,15 @@ def weights_by_group(say: Say, shape: Structure, on: Any) -> Costs:
 
 
 def request_by_group(say: Say, shape: Structure, on: Any) -> tuple[Costs, Costs]:
-    """(growing bytes per token, constant bytes per sequence) of one request on one chip, one layer of every group."""
+    """(growing bytes per token, bytes that do not grow) of one request on one chip, one layer of every group."""
     growing: Costs = {}
-    constant: Costs = {}
+    fixed: Costs = {}
     for name, kind in shape.attention:
-        grows, stays = kind.cache(on.groups[name], on)
-        growing[name] = say(f"{name}_token_bytes", grows, f"{name}: cache of one token, one layer, on one chip")
-        constant[name] = say(f"{name}_state_bytes", stays, f"{name}: state of one sequence, one layer, on one chip")
-    return growing, constant
+        kept = kind.cache(on.groups[name], on)
+        growing[name] = say(f"{name}_token_bytes", kept.growing, f"{name}: cache of one token, one layer, on one chip")
+        sentence = f"{name}: state and filled windows of one sequence, one layer, on one chip"
+        fixed[name] = say(f"{name}_state_bytes", kept.fixed(on.ask.length), sentence)
+    return growing, fixed
 
 
 def activations(say: Say, shape: Structure, busy: Any, on: Any) -> Q:

@@ -26,7 +26,7 @@ from planner.evaluate.influence import assumptions
 from planner.evaluate.inputs import Case, asked, leaves
 from planner.evaluate.ranges import ranges
 from planner.evaluate.results import Plan
-from planner.layout import head_problem
+from planner.layout import head_refusal
 from planner.quantities import unit_of
 from planner.model.deployment import capacity
 from planner.search.constraints import CONSTRAINTS, RULES, active
@@ -243,8 +243,8 @@ def largest_refused(rule: str, case: Case, lent: int) -> str:
     """For the heads rule, the largest TP it refused on these chips, in the rule's own words."""
     if rule != "heads":
         return ""
-    refused = [problem for tp in range(lent, 0, -1) if (problem := head_problem(tp, case.model))]
-    return f"; {refused[0][1]}" if refused else ""
+    refused = [problem for tp in range(lent, 0, -1) if (problem := head_refusal(tp, case.model))]
+    return f"; {refused[0]}" if refused else ""
 
 
 def answer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -16,11 +17,15 @@ RANGE = re.compile(r"^(\d{1,5})(?:-(\d{1,5})(?:/(\d{1,5}))?)?$", re.ASCII)
 
 
 class Extra(Record):
-    """Parameters stored beside the text model. loaded: they take memory on the first stage when vision is served."""
+    """Parameters stored beside the text model's layers.
+
+    part: vision (towers and projectors, held by the first stage when vision is served), draft (MTP and other draft
+    layers, counted apart), padding (in the files, never loaded; counted with the text's bytes, not its parameters).
+    """
 
     parameters: Count
     format: FormatName
-    loaded: bool
+    part: Literal["vision", "draft", "padding"]
     note: str = ""
 
 
@@ -61,7 +66,7 @@ class Model(Record):
     residual: Residual
     extras: dict[str, Extra] = Field(default={}, description="vision towers, projectors, padding in the checkpoint")
     draft: Draft | None = None
-    published: Published
+    published: Published | None = None
 
     @model_validator(mode="after")
     def partition(self) -> Model:

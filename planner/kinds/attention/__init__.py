@@ -4,10 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from planner.kinds.attention import kda, mla
+from planner.kinds.attention import gqa, kda, mla
+from planner.kinds.attention.gqa import Gqa
 from planner.kinds.attention.kda import Kda
 from planner.kinds.attention.kind import AttentionKind
 from planner.kinds.attention.mla import Mla
 
-ATTENTION: dict[str, AttentionKind] = {"kda": kda.KIND, "mla": mla.KIND}
-Attention = Annotated[Kda | Mla, Field(discriminator="kind")]
+ATTENTION: dict[str, AttentionKind] = {"gqa": gqa.KIND, "kda": kda.KIND, "mla": mla.KIND}
+Attention = Annotated[Gqa | Kda | Mla, Field(discriminator="kind")]

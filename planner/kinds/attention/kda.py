@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from planner.algebra import Q, ceil_div
-from planner.kinds.attention.kind import AttentionKind, AttentionRecord
+from planner.kinds.attention.kind import AttentionKind, AttentionRecord, Cache, indivisible, tp_share
 from planner.kinds.collectives.all_gather import all_gather
 from planner.kinds.dense_product import dense_product
-from planner.kinds.weights import Weight
+from planner.kinds.weights import Weight, bytes_of
 from planner.quantities import Say
 from planner.record import Count
 from planner.roofline import operator
@@ -41,24 +41,35 @@ def weights(kda: Any, width: Q) -> list[Weight]:
     What ends in heads is split over TP; the first matrix of a low-rank gate ends in r and is copied.
     """
     inner = kda.heads * kda.head_dim
-    matrix, vector = kda.value_bytes, kda.vector_value_bytes
     if kda.output_gate_rank is None:
-        gate = [Weight("output_gate", width * inner, matrix, "tp")]
+        gate = [Weight("output_gate", width * inner, bytes_of(kda, "output_gate"), "tp")]
     else:
         gate = [
-            Weight("output_gate_in", width * kda.output_gate_rank, matrix, "copied"),
-            Weight("output_gate_out", kda.output_gate_rank * inner, matrix, "tp"),
+            Weight("output_gate_in", width * kda.output_gate_rank, bytes_of(kda, "output_gate_in"), "copied"),
+            Weight("output_gate_out", kda.output_gate_rank * inner, bytes_of(kda, "output_gate_out"), "tp"),
         ]
     return [
-        Weight("qkv", CONVOLVED * width * inner, matrix, "tp"),
-        Weight("output", inner * width, matrix, "tp"),
+        Weight("qkv", CONVOLVED * width * inner, bytes_of(kda, "qkv"), "tp"),
+        Weight("output", inner * width, bytes_of(kda, "output"), "tp"),
         *gate,
-        Weight("decay_in", width * kda.decay_rank, matrix, "copied"),
-        Weight("decay_out", kda.decay_rank * inner, matrix, "tp"),
-        Weight("learning_rate", width * kda.heads, matrix, "tp"),
-        Weight("convolution", CONVOLVED * inner * kda.conv_kernel, vector, "tp", product=False),
-        Weight("decay_vectors", kda.heads + inner, vector, "tp", product=False),
-        Weight("norm", kda.head_dim, vector, "copied", product=False),
+        Weight("decay_in", width * kda.decay_rank, bytes_of(kda, "decay_in"), "copied"),
+        Weight("decay_out", kda.decay_rank * inner, bytes_of(kda, "decay_out"), "tp"),
+        Weight("learning_rate", width * kda.heads, bytes_of(kda, "learning_rate"), "tp"),
+        Weight(
+            "convolution",
+            CONVOLVED * inner * kda.conv_kernel,
+            bytes_of(kda, "convolution", "vector_value_bytes"),
+            "tp",
+            product=False,
+        ),
+        Weight(
+            "decay_vectors",
+            kda.heads + inner,
+            bytes_of(kda, "decay_vectors", "vector_value_bytes"),
+            "tp",
+            product=False,
+        ),
+        Weight("norm", kda.head_dim, bytes_of(kda, "norm", "vector_value_bytes"), "copied", product=False),
     ]
 
 
@@ -85,9 +96,9 @@ def sizes(say: Say, kda: Any, on: Any) -> dict[str, Q]:
     }
 
 
-def cache(kda: Any, on: Any) -> tuple[Q, Q]:
+def cache(kda: Any, on: Any) -> Cache:
     """Nothing grows; the state is constant. TP splits it; DP, EP, DCP and CP do not."""
-    return 0, kda.matrix_bytes + kda.taps_bytes
+    return Cache(constant=kda.matrix_bytes + kda.taps_bytes)
 
 
 def decode(say: Say, kda: Any, load: Any, on: Any) -> Q:
@@ -157,8 +168,14 @@ def core_flops(kda: Any, tokens: Q, on: Any) -> Q:
     return chunk_flops(kda, on) * tokens
 
 
+def tp_problem(kda: Kda, tp: int) -> str | None:
+    """TP divides the heads."""
+    return indivisible(tp, kda.heads, "heads")
+
+
 KIND = AttentionKind(
     record=Kda, reference="Kimi Linear technical report, eqs 13-14", weights=weights, sizes=sizes, cache=cache,
     decode=decode,
-    prefill=prefill, working=working, core_flops=core_flops, shared_cache=False,
+    prefill=prefill, working=working, core_flops=core_flops, share=tp_share, tp_problem=tp_problem,
+    copies=lambda record, tp: 1,
 )  # fmt: skip

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from planner.algebra import Q
+from planner.algebra import Q, minimum
 from planner.kinds.formats import FormatName
-from planner.kinds.weights import Weight
+from planner.kinds.weights import Shares, Weight
 from planner.quantities import Say
 from planner.record import Record
 
@@ -19,11 +19,33 @@ class AttentionRecord(Record):
     """Fields every attention kind has: which layers use it, and the formats of its weights.
 
     layers: 0-based, such as "3-91/4, 92" (from 3 to 91 by 4, and 92), or "rest".
+    overrides: weight group -> format, where it differs from `format` or `vector_format`.
     """
 
     layers: str = Field(min_length=1)
     format: FormatName = Field(description="format of the matrices")
     vector_format: FormatName = Field(description="format of norms, convolutions, biases")
+    overrides: dict[str, FormatName] = Field(default={}, description="weight group -> its own format")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """What one layer keeps on one chip for one sequence of L tokens: growing L + windowed min(L, window) + constant.
+
+    growing, windowed: bytes per token; window: tokens; constant: bytes. The ideal footprint: an engine's reservation in
+    blocks comes on top.
+    """
+
+    growing: Q = 0
+    windowed: Q = 0
+    window: Q = 0
+    constant: Q = 0
+
+    def fixed(self, length: Q) -> Q:
+        """The part that does not grow without limit, at this length: filled window and state."""
+        if isinstance(self.windowed, int) and self.windowed == 0:
+            return self.constant
+        return self.windowed * minimum(length, self.window) + self.constant
 
 
 @dataclass(frozen=True)
@@ -31,22 +53,36 @@ class AttentionKind:
     """The declaration that ends a kind's file.
 
     weights(kind, width)            the layer's weight groups
+    share(kind, on)                 what one chip holds of each sharding
     sizes(say, kind, on)            what one chip has, worked out once: read as attributes of `kind` below
-    cache(kind, on)                 bytes on this chip, one layer: (per cached token, per sequence whatever its length)
+    cache(kind, on)                 what one layer keeps on one chip
     decode(say, kind, load, on)     time of one layer in a decode step
     prefill(say, kind, load, on)    time of one layer over one prefill pass
     working(kind, on)               activation bytes of one token in flight, on one chip
     core_flops(kind, tokens, on)    arithmetic of the core over a whole prompt, one layer, all ranks
-    shared_cache                    True: every TP rank would hold the same cache, so DCP may split it over tokens
+    tp_problem(record, tp)          why attention TP cannot be this, or None
+    copies(record, tp)              ranks that would hold the same cache: DCP may split it among them over tokens
     """
 
     record: type[AttentionRecord]
     reference: str
     weights: Callable[[Any, Q], list[Weight]]
+    share: Callable[[Any, Any], Shares]
     sizes: Callable[[Say, Any, Any], dict[str, Q]]
-    cache: Callable[[Any, Any], tuple[Q, Q]]
+    cache: Callable[[Any, Any], Cache]
     decode: Callable[[Say, Any, Any, Any], Q]
     prefill: Callable[[Say, Any, Any, Any], Q]
     working: Callable[[Any, Any], Q]
     core_flops: Callable[[Any, Q, Any], Q]
-    shared_cache: bool
+    tp_problem: Callable[[Any, int], str | None]
+    copies: Callable[[Any, int], int]
+
+
+def indivisible(tp: int, count: int, what: str) -> str | None:
+    """The sentence where TP does not divide a count."""
+    return f"TP{tp} does not divide the {count} {what}" if count % tp else None
+
+
+def tp_share(kind: Any, on: Any) -> Shares:
+    """Split over attention TP, or copied."""
+    return {"tp": 1 / on.layout.tp, "copied": 1}

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from planner.algebra import Q, ceil_div
-from planner.kinds.attention.kind import AttentionKind, AttentionRecord
+from planner.kinds.attention.kind import AttentionKind, AttentionRecord, Cache, indivisible, tp_share
 from planner.kinds.collectives.all_gather import all_gather
 from planner.kinds.dense_product import dense_product
-from planner.kinds.weights import Weight
+from planner.kinds.weights import Weight, bytes_of
 from planner.quantities import Say
 from planner.record import Count
 from planner.roofline import operator
@@ -35,23 +35,26 @@ class Mla(AttentionRecord):
 
 def weights(mla: Any, width: Q) -> list[Weight]:
     """The weight groups of one layer. Projections into a latent (q_a, kv_a) end in no head and are copied."""
-    matrix, vector = mla.value_bytes, mla.vector_value_bytes
     query = mla.heads * (mla.nope_dim + mla.rope_dim)
     if mla.q_rank is None:
-        queries = [Weight("q", width * query, matrix, "tp")]
+        queries = [Weight("q", width * query, bytes_of(mla, "q"), "tp")]
     else:
         queries = [
-            Weight("q_a", width * mla.q_rank, matrix, "copied"),
-            Weight("q_norm", mla.q_rank, vector, "copied", product=False),
-            Weight("q_b", mla.q_rank * query, matrix, "tp"),
+            Weight("q_a", width * mla.q_rank, bytes_of(mla, "q_a"), "copied"),
+            Weight("q_norm", mla.q_rank, bytes_of(mla, "q_norm", "vector_value_bytes"), "copied", product=False),
+            Weight("q_b", mla.q_rank * query, bytes_of(mla, "q_b"), "tp"),
         ]
-    gate = [Weight("output_gate", width * mla.heads * mla.value_dim, matrix, "tp")] if mla.output_gate else []
+    gate = (
+        [Weight("output_gate", width * mla.heads * mla.value_dim, bytes_of(mla, "output_gate"), "tp")]
+        if mla.output_gate
+        else []
+    )
     return [
         *queries,
-        Weight("kv_a", width * (mla.kv_rank + mla.rope_dim), matrix, "copied"),
-        Weight("kv_norm", mla.kv_rank, vector, "copied", product=False),
-        Weight("kv_b", mla.kv_rank * mla.heads * (mla.nope_dim + mla.value_dim), matrix, "tp"),
-        Weight("output", mla.heads * mla.value_dim * width, matrix, "tp"),
+        Weight("kv_a", width * (mla.kv_rank + mla.rope_dim), bytes_of(mla, "kv_a"), "copied"),
+        Weight("kv_norm", mla.kv_rank, bytes_of(mla, "kv_norm", "vector_value_bytes"), "copied", product=False),
+        Weight("kv_b", mla.kv_rank * mla.heads * (mla.nope_dim + mla.value_dim), bytes_of(mla, "kv_b"), "tp"),
+        Weight("output", mla.heads * mla.value_dim * width, bytes_of(mla, "output"), "tp"),
         *gate,
     ]
 
@@ -71,9 +74,9 @@ def sizes(say: Say, mla: Any, on: Any) -> dict[str, Q]:
     }
 
 
-def cache(mla: Any, on: Any) -> tuple[Q, Q]:
+def cache(mla: Any, on: Any) -> Cache:
     """Grows with every token; nothing constant."""
-    return mla.latent_bytes / on.ranks.shards.count, 0
+    return Cache(growing=mla.latent_bytes / on.ranks.shards.count)
 
 
 def decode(say: Say, mla: Any, load: Any, on: Any) -> Q:
@@ -136,7 +139,13 @@ def core_flops(mla: Any, tokens: Q, on: Any) -> Q:
     return on.constant.multiply_add_flops / 2 * mla.heads * (mla.nope_dim + mla.rope_dim + mla.value_dim) * tokens**2
 
 
+def tp_problem(mla: Mla, tp: int) -> str | None:
+    """TP divides the heads."""
+    return indivisible(tp, mla.heads, "heads")
+
+
 KIND = AttentionKind(
     record=Mla, reference="DeepSeek-V2, arXiv:2405.04434, section 2.1 and appendix B", weights=weights,
-    sizes=sizes, cache=cache, decode=decode, prefill=prefill, working=working, core_flops=core_flops, shared_cache=True,
+    sizes=sizes, cache=cache, decode=decode, prefill=prefill, working=working, core_flops=core_flops,
+    share=tp_share, tp_problem=tp_problem, copies=lambda record, tp: tp,
 )  # fmt: skip

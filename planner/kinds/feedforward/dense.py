@@ -1,6 +1,6 @@
-"""Dense feed-forward: gate, up and down matrices, split over attention TP.
+"""Dense feed-forward: gate, up and down matrices (or up and down), split over attention TP.
 
-    P = 3 width inner,    t = product(P, n) + all-reduce(n width)
+    P = 3 width inner (2 without a gate),    t = product(P, n) + all-reduce(n width)
 
 Reference: N. Shazeer, GLU Variants Improve Transformer, arXiv:2002.05202.
 """
@@ -12,24 +12,34 @@ from typing import Any, Literal
 from planner.algebra import Q
 from planner.kinds.collectives.all_reduce import all_reduce
 from planner.kinds.dense_product import dense_product
-from planner.kinds.feedforward.kind import FeedForwardKind, FeedForwardRecord
-from planner.kinds.weights import Shares, Weight, shares
+from planner.kinds.feedforward.kind import FeedForwardKind, FeedForwardRecord, unsplit
+from planner.kinds.weights import Shares, Weight, bytes_of, shares
 from planner.quantities import Say
 from planner.record import Count
 
-MATRICES = 3  # gate, up, down
-
 
 class Dense(FeedForwardRecord):
-    """Sizes of a dense feed-forward layer."""
+    """Sizes of a dense feed-forward layer. gated: gate, up and down; otherwise up and down. bias: on every matrix."""
 
     kind: Literal["dense"]
     inner: Count
+    gated: bool = True
+    bias: bool = False
+
+
+def matrices(gated: bool) -> int:
+    """Gate, up and down; or up and down."""
+    return 3 if gated else 2
 
 
 def weights(dense: Any, width: Q) -> list[Weight]:
-    """Gate, up and down."""
-    return [Weight("matrices", MATRICES * width * dense.inner, dense.value_bytes, "tp")]
+    """Gate, up and down; or up and down."""
+    count = matrices(dense.gated)
+    groups = [Weight("matrices", count * width * dense.inner, bytes_of(dense, "matrices"), "tp")]
+    if dense.bias:
+        size = (count - 1) * dense.inner + width
+        groups.append(Weight("bias", size, bytes_of(dense, "bias", "vector_value_bytes"), "copied", product=False))
+    return groups
 
 
 def share(dense: Any, on: Any) -> Shares:
@@ -60,6 +70,11 @@ def exchanged(dense: Any, on: Any) -> Q:
     return 0
 
 
+def tp_problem(dense: Dense, tp: int) -> str | None:
+    """TP splits the width, in whole blocks."""
+    return unsplit(tp, dense.inner, dense.format)
+
+
 KIND = FeedForwardKind(
     record=Dense,
     reference="arXiv:2002.05202",
@@ -69,4 +84,5 @@ KIND = FeedForwardKind(
     layer=layer,
     working=working,
     exchanged=exchanged,
+    tp_problem=tp_problem,
 )

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from planner.algebra import Q
-from planner.kinds.formats import FormatName
+from planner.kinds.formats import FORMATS, FormatName, splits
 from planner.kinds.weights import Shares, Weight
 from planner.quantities import Say
 from planner.record import Record
@@ -21,6 +21,15 @@ class FeedForwardRecord(Record):
     layers: str = Field(min_length=1)
     format: FormatName = Field(description="format of the matrices")
     vector_format: FormatName = Field(description="format of norms and biases")
+    overrides: dict[str, FormatName] = Field(default={}, description="weight group -> its own format")
+
+
+def unsplit(tp: int, width: int, format: str) -> str | None:
+    """The sentence where TP does not split a width in whole blocks of its format."""
+    if splits(width, tp, format):
+        return None
+    block = FORMATS[format].block
+    return f"TP{tp} does not split the width {width}" + (f" in blocks of {block}" if block > 1 else "")
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,7 @@ class FeedForwardKind:
     sizes(say, kind, on)         what one chip has, worked out once: read as attributes of `kind` below
     layer(say, kind, load, on)   time of one layer over a pass, decode or prefill
     working(kind, load, on)      activation bytes on one chip while the layer runs a pass
+    tp_problem(record, tp)       why attention TP cannot be this, or None
     exchanged(kind, on)          bytes of one token's rows in the exchange between ranks; 0 where there is none
     """
 
@@ -43,3 +53,4 @@ class FeedForwardKind:
     layer: Callable[[Say, Any, Any, Any], Q]
     working: Callable[[Any, Any, Any], Q]
     exchanged: Callable[[Any, Any], Q]
+    tp_problem: Callable[[Any, int], str | None]

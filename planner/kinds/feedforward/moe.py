@@ -1,7 +1,8 @@
 """Mixture of experts: routed experts at the model's width or in a latent of fewer dims, beside shared experts.
 
-Shapes, one layer: E experts of three matrices latent x inner, k per token; a router width x E with its bias; down and
-up projections width x latent and a norm where there is a latent; shared experts of a fused width, at full width.
+Shapes, one layer: E experts of three (or two) matrices latent x inner, k per token; a router width x E with its bias;
+down and up projections width x latent and a norm where there is a latent; shared experts of a fused width, at full
+width.
 Sharding: routed experts over EP x ETP, shared experts over attention TP, router and latent projections copied.
 Reference: routed experts and shared experts: DeepSeekMoE, arXiv:2401.06066; latent experts: Kimi K3 config.json and
 technical report, arXiv:2607.24653.
@@ -17,19 +18,23 @@ from planner.algebra import Q, ceil_div, log, maximum, minimum, several
 from planner.kinds.collectives.all_reduce import all_reduce
 from planner.kinds.collectives.all_to_all import all_to_all, copies
 from planner.kinds.dense_product import dense_product
-from planner.kinds.feedforward.kind import FeedForwardKind, FeedForwardRecord
+from planner.kinds.feedforward.dense import matrices
+from planner.kinds.feedforward.kind import FeedForwardKind, FeedForwardRecord, unsplit
 from planner.kinds.feedforward.routing import routing
 from planner.kinds.formats import FormatName
-from planner.kinds.weights import Shares, Weight, shares
+from planner.kinds.weights import Shares, Weight, bytes_of, shares
 from planner.quantities import Say
 from planner.record import Count
 from planner.roofline import fixed, operator
 
-MATRICES = 3  # gate, up, down
-
 
 class Moe(FeedForwardRecord):
-    """Sizes of an MoE layer. latent: null where experts work at full width; shared_inner: fused, null for none."""
+    """Sizes of an MoE layer.
+
+    latent: null where experts work at full width. shared_inner: width of all shared experts together, null for none;
+    shared_gate: a gate of one output beside them. gated: three matrices an expert, otherwise two. router_bias: a vector
+    of corrections; expert_bias: on every expert matrix and the router.
+    """
 
     kind: Literal["moe"]
     experts: Count
@@ -39,6 +44,10 @@ class Moe(FeedForwardRecord):
     shared_inner: Count | None
     router_bias: bool
     routed_format: FormatName
+    gated: bool = True
+    shared_gate: bool = False
+    expert_bias: bool = False
+    latent_norm: bool = True
 
     @model_validator(mode="after")
     def chooses(self) -> Moe:
@@ -55,23 +64,42 @@ def expert_width(moe: Any, width: Q) -> Q:
 
 def weights(moe: Any, width: Q) -> list[Weight]:
     """The weight groups of one layer."""
-    matrix, vector, wide = moe.value_bytes, moe.vector_value_bytes, expert_width(moe, width)
+    wide, count = expert_width(moe, width), matrices(moe.gated)
     groups = [
-        Weight("routed", moe.experts * MATRICES * wide * moe.inner, moe.routed_value_bytes, "ep", product=False,
+        Weight("routed", moe.experts * count * wide * moe.inner, moe.routed_value_bytes, "ep", product=False,
                active=moe.top_k / moe.experts),
-        Weight("router", width * moe.experts, matrix, "copied"),
+        Weight("router", width * moe.experts, bytes_of(moe, "router"), "copied"),
     ]  # fmt: skip
     if moe.router_bias:
-        groups.append(Weight("router_bias", moe.experts, vector, "copied", product=False))
-    if moe.shared_inner is not None:
-        groups.append(Weight("shared", MATRICES * width * moe.shared_inner, matrix, "tp"))
-    if moe.latent is not None:
-        groups += [
-            Weight("latent_down", width * moe.latent, matrix, "copied"),
-            Weight("latent_up", moe.latent * width, matrix, "copied"),
-            Weight("latent_norm", moe.latent, matrix, "copied", product=False),
-        ]
-    return groups
+        small = bytes_of(moe, "router_bias", "vector_value_bytes")
+        groups.append(Weight("router_bias", moe.experts, small, "copied", product=False))
+    if moe.expert_bias:
+        small, each = bytes_of(moe, "expert_bias", "vector_value_bytes"), (count - 1) * moe.inner + wide
+        active = moe.top_k / moe.experts
+        groups.append(Weight("expert_bias", moe.experts * each, small, "ep", product=False, active=active))
+        groups.append(Weight("router_offset", moe.experts, small, "copied", product=False))
+    return groups + shared_weights(moe, width) + latent_weights(moe, width)
+
+
+def shared_weights(moe: Any, width: Q) -> list[Weight]:
+    """Shared experts at full width, and their gate."""
+    if moe.shared_inner is None:
+        return []
+    size = matrices(moe.gated) * width * moe.shared_inner
+    gate = [Weight("shared_gate", width, bytes_of(moe, "shared_gate"), "copied")] if moe.shared_gate else []
+    return [Weight("shared", size, bytes_of(moe, "shared"), "tp"), *gate]
+
+
+def latent_weights(moe: Any, width: Q) -> list[Weight]:
+    """Projections into and out of the experts' latent, and the norm between."""
+    if moe.latent is None:
+        return []
+    norm = Weight("latent_norm", moe.latent, bytes_of(moe, "latent_norm"), "copied", product=False)
+    return [
+        Weight("latent_down", width * moe.latent, bytes_of(moe, "latent_down"), "copied"),
+        Weight("latent_up", moe.latent * width, bytes_of(moe, "latent_up"), "copied"),
+        *([norm] if moe.latent_norm else []),
+    ]
 
 
 def padded_inner(moe: Any, on: Any) -> Q:
@@ -96,7 +124,7 @@ def sizes(say: Say, moe: Any, on: Any) -> dict[str, Q]:
     edge = wide * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
     inner = moe.inner / on.layout.etp
     middle = inner * (on.stack.activation_value_bytes + on.stack.dispatch_value_bytes)
-    expert = MATRICES * wide * moe.routed_value_bytes * padded_inner(moe, on)
+    expert = matrices(moe.gated) * wide * moe.routed_value_bytes * padded_inner(moe, on)
     return {
         "slots": say("slots", (moe.experts + on.layout.red) / on.layout.ep, "experts on one rank, redundant ones too"),
         "expert_bytes": say("expert_bytes", expert, "weights of one expert on one rank"),
@@ -160,7 +188,7 @@ def experts(say: Say, moe: Any, load: Any, on: Any) -> Q:
     """
     kernel, wide = on.kernel.experts, expert_width(moe, on.model.width)
     assigned, active = routing(say, moe, load.domain_tokens, on)
-    flops = on.constant.multiply_add_flops * MATRICES * wide * moe.rank_inner * assigned
+    flops = on.constant.multiply_add_flops * matrices(moe.gated) * wide * moe.rank_inner * assigned
     return operator(
         say, "experts", "routed experts on the slowest rank", kernel,
         active * moe.expert_bytes + assigned * moe.row_bytes, flops,
@@ -183,7 +211,12 @@ def exchanged(moe: Any, on: Any) -> Q:
     )
 
 
+def tp_problem(moe: Moe, tp: int) -> str | None:
+    """TP splits the shared experts, which stay with attention TP wherever the routed ones go."""
+    return unsplit(tp, moe.shared_inner, moe.overrides.get("shared", moe.format)) if moe.shared_inner else None
+
+
 KIND = FeedForwardKind(
     record=Moe, reference="arXiv:2401.06066; arXiv:2607.24653 (latent experts)", weights=weights, share=share,
-    sizes=sizes, layer=layer, working=working, exchanged=exchanged,
+    sizes=sizes, layer=layer, working=working, exchanged=exchanged, tp_problem=tp_problem,
 )  # fmt: skip
