@@ -1,0 +1,98 @@
+"""What a path is: a config.json, a folder with one, or something that is neither; strict JSON without surprises."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.errors import BadFile
+
+LARGEST_CONFIG = 20_000_000  # bytes; the largest seen is under 2 MB
+DEEPEST_CONFIG = 60
+CONFIG, SIDE_QUANTIZATION, ADAPTER = "config.json", "hf_quant_config.json", "adapter_config.json"
+MAGIC = {b"GGUF": "a GGUF file", b"PK\x03\x04": "a zip archive", b"\x80\x02": "a pickle", b"\x80\x04": "a pickle"}
+
+
+@dataclass(frozen=True)
+class Files:
+    """A config as read: its name for messages, its data, and the separate quantisation file's data where there is one."""
+
+    name: str
+    data: dict[str, Any]
+    side: dict[str, Any] | None
+
+
+def opened(path: Path) -> Files:
+    """The config at a path. Raises BadFile."""
+    try:
+        folder = path if path.is_dir() else path.parent
+        place = path / CONFIG if path.is_dir() else path
+        if path.is_dir() and not place.is_file():
+            wanted = (
+                "an adapter: name the base model's folder" if (path / ADAPTER).is_file() else "no config.json in it"
+            )
+            raise BadFile(str(path), wanted, "name a folder that holds a model's config.json")
+        side = folder / SIDE_QUANTIZATION
+        return Files(str(place), strict_json(place), strict_json(side) if side.is_file() else None)
+    except OSError as error:
+        raise BadFile(str(path), error.strerror or "cannot be read", "check the path and its permissions") from None
+
+
+def strict_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file. Raises BadFile: too large, binary, truncated, NaN or Infinity, repeated keys, too deep."""
+    size = path.stat().st_size
+    if size > LARGEST_CONFIG:
+        raise BadFile(str(path), f"is {size:,} bytes, over the {LARGEST_CONFIG:,} of a config", "name a config.json")
+    raw = path.read_bytes()
+    for magic, what in MAGIC.items():
+        if raw.startswith(magic):
+            raise BadFile(str(path), f"is {what}, not a config", "name the model's config.json")
+    if len(raw) > 9 and raw[8:9] == b"{" and int.from_bytes(raw[:8], "little") < size:
+        raise BadFile(str(path), "is a safetensors file, not a config", "name the model's config.json")
+    try:
+        text = raw.decode("utf-8-sig")
+        refuse_deep(text, path)
+        data = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unrepeated)
+    except UnicodeDecodeError:
+        raise BadFile(str(path), "is not UTF-8 text", "name the model's config.json") from None
+    except (ValueError, RecursionError) as error:
+        raise BadFile(str(path), f"is not sound JSON: {error}", "download the config.json again") from None
+    if not isinstance(data, dict):
+        raise BadFile(str(path), f"holds a JSON {type(data).__name__}, not an object", "name the model's config.json")
+    return data
+
+
+def refuse_constant(name: str) -> Any:
+    """NaN and Infinity are not JSON and never a size."""
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys differ."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"key {twice!r} is given twice")
+    return found
+
+
+def refuse_deep(text: str, path: Path) -> None:
+    """Nesting is counted on brackets outside strings, before anything is built."""
+    depth, quoted, escaped = 0, False, False
+    for sign in text:
+        if quoted:
+            quoted = escaped or sign != '"'
+            escaped = sign == "\\" and not escaped
+        elif sign == '"':
+            quoted = True
+        elif sign in "{[":
+            depth += 1
+            if depth > DEEPEST_CONFIG:
+                raise BadFile(
+                    str(path), f"is nested deeper than {DEEPEST_CONFIG} levels", "name the model's config.json"
+                )
+        elif sign in "}]":
+            depth -= 1

@@ -1,0 +1,136 @@
+"""Layers as a list -> groups of equal layers -> Model.
+
+A family gives one attention record and one feed-forward record per layer, as plain dicts without `layers`. Equal dicts form
+a group; groups are named by kind, numbered where a kind occurs more than once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from planner.errors import BadSpec
+from planner.specs.huggingface.config import Config
+from planner.specs.library import describe
+from planner.specs.model import Model
+
+Part = dict[str, Any]
+
+
+@dataclass
+class Network:
+    """What a family reads: per layer (attention, feed-forward), the rest of the model, what was assumed on the way."""
+
+    layers: list[tuple[Part, Part]]
+    table_format: str
+    residual: Part = field(default_factory=lambda: {"kind": "plain", "vector_format": "bf16"})
+    extras: dict[str, Part] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    width: int | None = None
+
+
+def model_of(config: Config, network: Network) -> Model:
+    """The record. Raises BadSpec where the parts do not make one."""
+    name = Path(config.where).resolve().parent.name if config.where.endswith("config.json") else Path(config.where).stem
+    data: Part = {
+        "name": name or "model",
+        "title": str(config.root.get("_name_or_path") or name),
+        "source": f"config.json read from {Path(config.where).name}",
+        "note": " ".join(network.notes),
+        "layers": len(network.layers),
+        "width": network.width or config.count("hidden_size", "d_model", "n_embd"),
+        "vocabulary": config.count("vocab_size"),
+        "max_context": context_of(config),
+        "tied_embeddings": tied(config),
+        "table_format": network.table_format,
+        "attention": grouped("attention", [attention for attention, _ in network.layers]),
+        "feed_forward": grouped("feed_forward", [feed for _, feed in network.layers]),
+        "residual": network.residual,
+        "extras": network.extras,
+    }
+    try:
+        return Model.model_validate(data)
+    except ValidationError as error:
+        raise BadSpec(config.where, *describe(error, Model)) from None
+
+
+def tied(config: Config) -> bool:
+    """Whether the head is the embedding; the outer config decides where both say."""
+    value = config.root.get("tie_word_embeddings", config.data.get("tie_word_embeddings"))
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise config.wrong("tie_word_embeddings", f"{value!r} is not true or false")
+    return value
+
+
+def context_of(config: Config) -> int:
+    """The longest context: max_position_embeddings as published, which already holds any rope scaling.
+
+    Only where it equals the unscaled original is a factor applied.
+    """
+    found = config.maybe_count(
+        "max_position_embeddings", "model_max_length", "max_sequence_length", "n_positions", "seq_length"
+    )
+    if found is None:
+        raise config.wrong("max_position_embeddings", "is missing", "add it to the config: the longest context")
+    scaling = config.get("rope_scaling", "rope_parameters")
+    if not isinstance(scaling, dict):
+        return found
+    original, factor = scaling.get("original_max_position_embeddings"), scaling.get("factor")
+    if isinstance(original, int) and isinstance(factor, (int, float)) and original == found and factor > 1:
+        return int(found * factor)
+    return found
+
+
+def grouped(kind: str, parts: list[Part]) -> dict[str, Part]:
+    """Groups of equal parts with the layers each covers."""
+    found: dict[str, tuple[Part, list[int]]] = {}
+    for index, part in enumerate(parts):
+        key = json.dumps(part, sort_keys=True)
+        found.setdefault(key, (part, []))[1].append(index)
+    names = named([part for part, _ in found.values()], kind)
+    return {
+        name: {**part, "layers": ranges(indices)} for name, (part, indices) in zip(names, found.values(), strict=True)
+    }
+
+
+def named(parts: list[Part], kind: str) -> list[str]:
+    """A name per group: its kind ('sliding' for a window, 'no_...' for none), numbered where it would repeat."""
+    plain = []
+    for part in parts:
+        name = str(part["kind"])
+        if part.get("window") is not None:
+            name = "sliding"
+        if name == "none":
+            name = f"no_{kind}"
+        plain.append(name)
+    counted: dict[str, int] = {}
+    found = []
+    for name in plain:
+        counted[name] = counted.get(name, 0) + 1
+        found.append(f"{name}_{counted[name]}" if plain.count(name) > 1 else name)
+    return found
+
+
+def ranges(indices: Iterable[int]) -> str:
+    """Layer indices in short: [0, 1, 2, 5, 9, 13] -> '0-2, 5-13/4'."""
+    left = sorted(indices)
+    parts = []
+    while left:
+        start = left[0]
+        step = left[1] - left[0] if len(left) > 1 else 1
+        stop = start
+        while stop + step in left:
+            stop += step
+        run = list(range(start, stop + 1, step))
+        if len(run) < 3 and step > 1:
+            run, stop, step = [start], start, 1
+        left = [index for index in left if index not in set(run)]
+        parts.append(str(start) if start == stop else f"{start}-{stop}" + (f"/{step}" if step > 1 else ""))
+    return ", ".join(parts)
