@@ -9,24 +9,33 @@ from __future__ import annotations
 
 from planner.specs.model import Model
 
-LAYER, FIRST, LAST = "layer", "embedding", "head"
-"""Groups beside the model's own: every layer, the first stage, the last stage."""
+LAYER, MIXED, FIRST, LAST = "layer", "mixed", "embedding", "head"
+"""Groups beside the model's own: every layer, every layer with attention, the first stage, the last stage.
 
-Counts = dict[str, int]
+A layer that has only attention or only a feed-forward counts as half a layer.
+"""
+
+NONE = "none"
+"""The kind that stands for a sublayer that is not there."""
+
+Counts = dict[str, float]
 
 
 def groups(model: Model) -> list[str]:
     """Names of everything a stage can hold, in order."""
-    return [*model.attention, *model.feed_forward, LAYER, FIRST, LAST]
+    return [*model.attention, *model.feed_forward, LAYER, MIXED, FIRST, LAST]
 
 
 def count(kinds: list[tuple[str, str]], model: Model, first: bool, last: bool) -> Counts:
     """What a run of layers holds."""
-    found = dict.fromkeys(groups(model), 0)
+    found: Counts = dict.fromkeys(groups(model), 0)
     for attention, feed_forward in kinds:
         found[attention] += 1
         found[feed_forward] += 1
-    return {**found, LAYER: len(kinds), FIRST: int(first), LAST: int(last)}
+        mixes = model.attention[attention].kind != NONE
+        found[MIXED] += mixes
+        found[LAYER] += (mixes + (model.feed_forward[feed_forward].kind != NONE)) / 2
+    return {**found, FIRST: int(first), LAST: int(last)}
 
 
 def whole_model(model: Model) -> Counts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.quantities import Operator, Say
-from planner.stages import FIRST, LAST, LAYER
+from planner.stages import FIRST, LAST, LAYER, MIXED
 
 PHASES = ("prefill", "decode")
 
@@ -29,7 +29,7 @@ def operator_name(operator: Operator) -> str:
     """'kda.core', 'layer.fixed'; hidden time is 'overlap'."""
     if operator.name == "overlap":
         return "overlap"
-    group = {FIRST: "embedding", LAST: "head", LAYER: "layer", "hop": "pipeline", "once": "engine"}
+    group = {FIRST: "embedding", LAST: "head", LAYER: "layer", MIXED: "layer", "hop": "pipeline", "once": "engine"}
     return f"{group.get(operator.group, operator.group)}.{operator.name}"
 
 

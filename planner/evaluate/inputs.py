@@ -38,6 +38,10 @@ RESERVED = (
     "count",
     "residual",
     "draft",
+    "layer",
+    "mixed",
+    "embedding",
+    "head",
 )
 BASES = ("layer_time", "request_time", "prefill_factor")
 """Stack figures that stand for an operator; their status says how well they are known."""
@@ -136,6 +140,7 @@ def leaves(case: Case, workload: Workload) -> tuple[dict[str, Leaf], dict[str, A
         numbers.update({f"{prefix}.{name}": value for name, value in own_numbers.items()})
         raw.update({f"{prefix}.{name}": value for name, value in own_raw.items()})
     numbers["constant.multiply_add_flops"] = plain(2, "FLOP", "a multiply-add counts as two operations")
+    numbers["constant.least_request_bytes"] = plain(1, "B", "a stage that keeps nothing of a request still counts it")
     numbers["constant.million"] = plain(1e6, "1", "prices are per million tokens")
     vision = sum(e.parameters * value_bytes(e.format) for e in case.model.extras.values() if e.part == "vision")
     numbers["model.vision_bytes"] = plain(vision, "B", case.model.source)

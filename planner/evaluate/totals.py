@@ -18,7 +18,7 @@ from planner.kinds.residual import RESIDUAL
 from planner.kinds.weights import Weight, active_parameters, parameters, stored_bytes
 from planner.quantities import Numbers
 from planner.specs.model import Model
-from planner.stages import whole_model
+from planner.stages import LAYER, whole_model
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ def numbers(record: Any) -> Any:
     return SimpleNamespace(**raw, **plain)
 
 
-def groups(model: Model) -> dict[str, tuple[int, list[Weight]]]:
+def groups(model: Model) -> dict[str, tuple[float, list[Weight]]]:
     """(layers, weight groups of one layer) by layer group; tables and residual vectors included."""
     counts = whole_model(model)
-    found: dict[str, tuple[int, list[Weight]]] = {}
+    found: dict[str, tuple[float, list[Weight]]] = {}
     for name, attention in model.attention.items():
         found[name] = (counts[name], ATTENTION[attention.kind].weights(numbers(attention), model.width))
     for name, feed in model.feed_forward.items():
@@ -58,7 +58,7 @@ def groups(model: Model) -> dict[str, tuple[int, list[Weight]]]:
     per_layer = kind.weights(residual, model.width)
     final = kind.final_weights(residual, model.width)
     table = Weight("table", model.vocabulary * model.width, value_bytes(model.table_format), "tp", active=0)
-    found["residual"] = (model.layers, per_layer)
+    found["residual"] = (counts[LAYER], per_layer)
     found["residual_final"] = (1, final)
     found["embedding"] = (1, [table])
     if not model.tied_embeddings:
@@ -68,7 +68,7 @@ def groups(model: Model) -> dict[str, tuple[int, list[Weight]]]:
 
 def totals(model: Model) -> Totals:
     """The sums over all groups."""
-    by_group = {name: count * int(parameters(weights)) for name, (count, weights) in groups(model).items()}
+    by_group = {name: round(count * parameters(weights)) for name, (count, weights) in groups(model).items()}
     by_group["residual"] += by_group.pop("residual_final")
     text = sum(count * stored_bytes(weights) for count, weights in groups(model).values())
     active = sum(count * active_parameters(weights) for count, weights in groups(model).values())

@@ -15,7 +15,7 @@ from planner.kinds.dense_product import dense_product
 from planner.model.structure import Structure
 from planner.quantities import Say
 from planner.roofline import fixed, operator
-from planner.stages import FIRST, LAST, LAYER
+from planner.stages import FIRST, LAST, LAYER, MIXED
 
 Costs = dict[str, Q]
 
@@ -29,24 +29,30 @@ def by_group(say: Say, shape: Structure, load: Any, on: Any, attention: Callable
     for name, feed in shape.feed_forward:
         inner = say.scope(name, feed.reference, group=name)
         costs[name] = feed.layer(inner, on.groups[name], load, on)
+    costs[MIXED] = every_mixer(say.scope(MIXED, group=MIXED), load, on)
     costs[LAYER] = every_layer(say.scope(LAYER, group=LAYER), shape, load, on)
     costs[FIRST] = first(say.scope(FIRST, group=FIRST), load, on)
     costs[LAST] = last(say.scope(LAST, group=LAST), shape, load, on)
     return costs
 
 
-def every_layer(say: Say, shape: Structure, load: Any, on: Any) -> Q:
-    """What every layer pays: attention output over TP, residual mixing, fixed time.
-
-    t = all-reduce(n width) + n values / layers / (BW e_m) + o
-    """
+def every_mixer(say: Say, load: Any, on: Any) -> Q:
+    """What every layer with attention pays: its output over TP, all-reduce(n width)."""
     size = load.tokens * on.model.width * on.stack.activation_value_bytes
-    time = all_reduce(say, "reduce", "attention output over TP", size, on.ranks.tp, on)
+    return all_reduce(say, "reduce", "attention output over TP", size, on.ranks.tp, on)
+
+
+def every_layer(say: Say, shape: Structure, load: Any, on: Any) -> Q:
+    """What every layer pays: residual mixing and fixed time. A layer of one sublayer counts half.
+
+    t = n values / layers / (BW e_m) + o
+    """
+    time: Q = 0
     values = shape.residual.mixing_values(on.residual, on.model.width)
     if not (isinstance(values, int) and values == 0):
-        moved = load.tokens * values * on.stack.activation_value_bytes / on.model.layers
+        moved = load.tokens * values * on.stack.activation_value_bytes / on.count[LAYER]
         mixing = "mixing of residual sources, replicated on every TP rank"
-        time = time + operator(say, "residual", mixing, on.kernel.stream, moved)
+        time = operator(say, "residual", mixing, on.kernel.stream, moved)
     overhead = "launches, gaps and small kernels, beyond the modelled floors"
     return say("layer_s", time + fixed(say, "fixed", overhead, on.stack.layer_time, on.basis.layer_time), "every layer")
 
@@ -87,11 +93,17 @@ def over_layers(costs: Costs, counts: dict[str, Q]) -> Q:
 
 
 def folded(say: Say, shape: Structure, costs: Costs) -> Costs:
-    """The same costs with what every layer pays counted with its attention: one term less in every sum."""
-    common = costs[LAYER]
-    attention = {name: say(f"{name}_all_s", costs[name] + common, f"{name} with what every layer pays")
-                 for name, _ in shape.attention}  # fmt: skip
-    return {**{name: cost for name, cost in costs.items() if name != LAYER}, **attention}
+    """The same costs with what layers pay counted with their sublayers: fewer terms in every sum.
+
+    Attention carries its all-reduce and half of what a layer pays, the feed-forward the other half.
+    """
+    half = costs[LAYER] / 2
+    mixer = say("mixer_s", costs[MIXED] + half, "what a layer pays with its attention")
+    extra: Costs = {name: mixer if kind.present else 0 for name, kind in shape.attention}
+    extra |= {name: half if feed.present else 0 for name, feed in shape.feed_forward}
+    whole = {name: say(f"{name}_all_s", costs[name] + more, f"{name} with what its layer pays")
+             for name, more in extra.items()}  # fmt: skip
+    return {**whole, FIRST: costs[FIRST], LAST: costs[LAST]}
 
 
 def pass_time(say: Say, shape: Structure, costs: Costs, hand_over: Q, on: Any) -> tuple[Q, Q]:

@@ -78,8 +78,11 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
         weights = inner("weights_bytes", over_layers(held, counts), f"weights of a chip in stage {i}")
         token = inner("token_bytes", over_layers(growing, counts), f"cache of one token, stage {i}")
         state = inner("state_bytes", over_layers(constant, counts), f"state of one sequence, stage {i}")
+        sentence = f"requests that fit in stage {i}"
         request = inner("request_bytes", token * on.ask.length + state, f"one request of full length, stage {i}")
-        fits.append(inner("requests", whole((room - weights) / request), f"requests that fit in stage {i}"))
+        fits.append(
+            inner("requests", whole((room - weights) / maximum(request, on.constant.least_request_bytes)), sentence)
+        )
         used.append(inner("used_bytes", weights + group * request, f"weights and requests in stage {i}"))
     fewest = say("requests", maximum(minimum(*fits), 0), "requests of a group that fit in every stage")
     say("max_concurrency", fewest * on.layout.dp * on.layout.replicas, "requests that fit, whole deployment")

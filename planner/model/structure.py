@@ -15,7 +15,7 @@ from planner.kinds.feedforward.kind import FeedForwardKind
 from planner.kinds.residual import RESIDUAL
 from planner.kinds.residual.kind import ResidualKind
 from planner.specs.model import Model
-from planner.stages import FIRST, LAST, LAYER
+from planner.stages import FIRST, LAST, LAYER, MIXED
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Structure:
     @property
     def groups(self) -> tuple[str, ...]:
         """Everything a stage can hold, in order."""
-        return (*(n for n, _ in self.attention), *(n for n, _ in self.feed_forward), LAYER, FIRST, LAST)
+        return (*(n for n, _ in self.attention), *(n for n, _ in self.feed_forward), LAYER, MIXED, FIRST, LAST)
 
 
 def structure(

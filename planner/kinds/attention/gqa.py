@@ -3,7 +3,10 @@
 Shapes, one layer: queries H x d, keys K x d, values K x v; multi-query is K = 1, multi-head K = H. A window w keeps
 only the last w tokens. Where TP is larger than K the key-value heads are repeated, and DCP may split the repeats over
 tokens.
-Reference: J. Ainslie et al., GQA, arXiv:2305.13245; sliding window: Mistral 7B, arXiv:2310.06825.
+Limits: attention in chunks of w tokens (Llama 4) is taken for a window of w; a query sees its own chunk alone, so half
+of that on average.
+Reference: J. Ainslie et al., GQA, arXiv:2305.13245; sliding window: Mistral 7B, arXiv:2310.06825; sinks: gpt-oss model
+card, arXiv:2508.10925; one projection for keys and values: transformers, models/gemma4 (attention_k_eq_v).
 """
 
 from __future__ import annotations
@@ -20,26 +23,32 @@ from planner.record import Count
 from planner.roofline import operator
 
 
-class Gqa(AttentionRecord):
-    """Sizes of a GQA layer.
+class KeysAndValues(AttentionRecord):
+    """Sizes of any layer whose cache holds keys and values by head.
 
-    window: tokens kept, null for all. shares_keys: values are the keys (no value projection, half the cache stays).
-    output_gate: "elementwise" widens the query projection by H v, "headwise" by H. qk_norm: "head" one vector of d for
-    queries and one for keys, "full" of H d and K d. bias: on q, k and v; output_bias: on o. sinks: one number per head.
+    shares_keys: no value projection, values are the projected keys before norm and rotation; the cache holds both all
+    the same, since keys are rotated. output_gate: "elementwise" widens the query projection by H v, "headwise" by H.
+    qk_norm: "head" one vector of d for queries and one for keys, "full" of H d and K d (null too for norms without
+    weights). bias: on q, k and v; output_bias: on o. sinks: one number per head.
     """
 
-    kind: Literal["gqa"]
     heads: Count
     kv_heads: Count
     head_dim: Count
     value_dim: Count
-    window: Count | None = None
     shares_keys: bool = False
     output_gate: Literal["elementwise", "headwise"] | None = None
     qk_norm: Literal["head", "full"] | None = None
     bias: bool = False
     output_bias: bool = False
     sinks: bool = False
+
+
+class Gqa(KeysAndValues):
+    """Sizes of a GQA layer. window: tokens kept, null for all."""
+
+    kind: Literal["gqa"]
+    window: Count | None = None
 
 
 def weights(gqa: Any, width: Q) -> list[Weight]:
@@ -58,7 +67,7 @@ def weights(gqa: Any, width: Q) -> list[Weight]:
         groups.append(Weight("output_gate", gate, bytes_of(gqa, "output_gate"), "tp"))
     vectors = [
         ("qk_norm", 2 * gqa.head_dim if gqa.qk_norm == "head" else query + key, gqa.qk_norm is not None),
-        ("bias", query + key + value, gqa.bias),
+        ("bias", query + key + (0 if gqa.shares_keys else value), gqa.bias),
         ("output_bias", width, gqa.output_bias),
         ("sinks", gqa.heads, gqa.sinks),
     ]
@@ -77,13 +86,11 @@ def share(gqa: Any, on: Any) -> Shares:
 def sizes(say: Say, gqa: Any, on: Any) -> dict[str, Q]:
     """What one chip has of a layer: rank_kv = ceil(K/TP) key-value heads, token_bytes of their cache for one token."""
     heads = say("rank_kv_heads", ceil_div(gqa.kv_heads, on.layout.tp), "key-value heads on one chip")
-    kept = gqa.head_dim if gqa.shares_keys else gqa.head_dim + gqa.value_dim
+    token = heads * (gqa.head_dim + gqa.value_dim) * on.ask.kv_value_bytes
     return {
         "rank_kv": heads,
         "rank_heads": say("rank_heads", gqa.heads / on.layout.tp, "query heads on one chip"),
-        "token_bytes": say(
-            "token_bytes", heads * kept * on.ask.kv_value_bytes, "cache of one token, before token shards"
-        ),
+        "token_bytes": say("token_bytes", token, "cache of one token, before token shards"),
     }
 
 
@@ -96,6 +103,20 @@ def cache(gqa: Any, on: Any) -> Cache:
 def looked_at(gqa: Any, context: Q) -> Q:
     """Tokens a query sees: all of the context, or the window."""
     return context if gqa.window is None else minimum(context, gqa.window)
+
+
+def mean_reach(past: Q, own: Q, most: Q) -> Q:
+    """Mean of min(t, most) over the positions t from `past` to `past + own`: what a query of a pass sees on average.
+
+    a = min(past, most),  b = min(past + own, most):    most - (b - a)/own (most - (a + b)/2)
+    """
+    first, last = minimum(past, most), minimum(past + own, most)
+    return most - (last - first) / own * (most - (first + last) / 2)
+
+
+def reach(gqa: Any, past: Q, own: Q) -> Q:
+    """Tokens a query of a pass sees on average: half of its own pass and all before, or the window."""
+    return past + own / 2 if gqa.window is None else mean_reach(past, own, gqa.window)
 
 
 def decode(say: Say, gqa: Any, load: Any, on: Any) -> Q:
@@ -124,14 +145,14 @@ def prefill(say: Say, gqa: Any, load: Any, on: Any) -> Q:
     """One layer over one prefill pass whose sequences already hold `past` tokens.
 
     t = product(P, n) + floor + [ bytes / (BW e_m) (+)_p 2 H (d + v) n seen / (TP F e_c) ],
-    seen = past + T_seq/2, with a window min(that, window)      (the first `window` tokens see fewer: not resolved)
+    seen = past + T_seq/2, with a window the mean of min(position, window)
     bytes = a [ n H/TP (d + v) + s (min(past, window) + T_seq) K/TP (d + v) ]
     """
     kernel = on.kernel.attention_prefill
     product = dense_product(say, "project", "attention projections", [*gqa.held.values()], load.tokens, on)
     own = load.tokens * on.layout.cp / load.sequences
     wide = gqa.head_dim + gqa.value_dim
-    seen = looked_at(gqa, load.past + own / 2)
+    seen = reach(gqa, load.past, own)
     present = (looked_at(gqa, load.past) + own) * load.sequences
     moved = wide * on.stack.activation_value_bytes * (load.tokens * gqa.rank_heads + present * gqa.rank_kv)
     flops = on.constant.multiply_add_flops * wide * gqa.rank_heads * load.tokens * seen
@@ -148,9 +169,9 @@ def working(gqa: Any, on: Any) -> Q:
 
 
 def core_flops(gqa: Any, tokens: Q, on: Any) -> Q:
-    """H (d + v) T^2 without a window (causal: half of the square); 2 H (d + v) T window with one, at long prompts."""
-    half = on.constant.multiply_add_flops / 2 * gqa.heads * (gqa.head_dim + gqa.value_dim)
-    return half * tokens * (tokens if gqa.window is None else 2 * minimum(tokens / 2, gqa.window))
+    """2 H (d + v) T seen: half of the prompt (causal), or the mean of min(position, window)."""
+    pair = on.constant.multiply_add_flops * gqa.heads * (gqa.head_dim + gqa.value_dim)
+    return pair * tokens * reach(gqa, 0, tokens)
 
 
 def tp_problem(gqa: Gqa, tp: int) -> str | None:

@@ -61,6 +61,7 @@ class AttentionKind:
     working(kind, on)               activation bytes of one token in flight, on one chip
     core_flops(kind, tokens, on)    arithmetic of the core over a whole prompt, one layer, all ranks
     tp_problem(record, tp)          why attention TP cannot be this, or None
+    present                         False for the kind that stands for no attention at all
     copies(record, tp)              ranks that would hold the same cache: DCP may split it among them over tokens
     """
 
@@ -76,6 +77,7 @@ class AttentionKind:
     core_flops: Callable[[Any, Q, Any], Q]
     tp_problem: Callable[[Any, int], str | None]
     copies: Callable[[Any, int], int]
+    present: bool = True
 
 
 def indivisible(tp: int, count: int, what: str) -> str | None:

@@ -41,6 +41,7 @@ class FeedForwardKind:
     sizes(say, kind, on)         what one chip has, worked out once: read as attributes of `kind` below
     layer(say, kind, load, on)   time of one layer over a pass, decode or prefill
     working(kind, load, on)      activation bytes on one chip while the layer runs a pass
+    present                      False for the kind that stands for no feed-forward at all
     tp_problem(record, tp)       why attention TP cannot be this, or None
     exchanged(kind, on)          bytes of one token's rows in the exchange between ranks; 0 where there is none
     """
@@ -54,3 +55,4 @@ class FeedForwardKind:
     working: Callable[[Any, Any, Any], Q]
     exchanged: Callable[[Any, Any], Q]
     tp_problem: Callable[[Any, int], str | None]
+    present: bool = True

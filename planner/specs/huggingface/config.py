@@ -102,8 +102,14 @@ class Config:
 
     @property
     def kind(self) -> str:
-        """The model type that decides the family."""
-        return self.text("", "model_type")
+        """The model type that decides the family: the language part's own, else the whole model's."""
+        for data in (self.data, self.root):
+            value = data.get("model_type")
+            if value:
+                if not isinstance(value, str):
+                    raise self.wrong("model_type", f"{value!r} is not text")
+                return value
+        return ""
 
 
 def language_part(files: Files) -> Config:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,11 @@ from planner.errors import BadFile
 
 LARGEST_CONFIG = 20_000_000  # bytes; the largest seen is under 2 MB
 DEEPEST_CONFIG = 60
+INSIDE = "_hf_quant_config"
+"""Where a config kept alone, without its folder, may carry the separate quantisation file."""
 CONFIG, SIDE_QUANTIZATION, ADAPTER = "config.json", "hf_quant_config.json", "adapter_config.json"
+TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+"""Strings whole, and the brackets between them."""
 MAGIC = {b"GGUF": "a GGUF file", b"PK\x03\x04": "a zip archive", b"\x80\x02": "a pickle", b"\x80\x04": "a pickle"}
 
 
@@ -34,14 +39,16 @@ def opened(path: Path) -> Files:
                 "an adapter: name the base model's folder" if (path / ADAPTER).is_file() else "no config.json in it"
             )
             raise BadFile(str(path), wanted, "name a folder that holds a model's config.json")
-        side = folder / SIDE_QUANTIZATION
-        return Files(str(place), strict_json(place), strict_json(side) if side.is_file() else None)
+        data, side = strict_json(place), folder / SIDE_QUANTIZATION
+        inside = data.get(INSIDE)
+        found = strict_json(side) if side.is_file() else inside if isinstance(inside, dict) else None
+        return Files(str(place), data, found)
     except OSError as error:
         raise BadFile(str(path), error.strerror or "cannot be read", "check the path and its permissions") from None
 
 
 def strict_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file. Raises BadFile: too large, binary, truncated, NaN or Infinity, repeated keys, too deep."""
+    """The object in a JSON file. Raises BadFile: too large, binary, truncated, repeated keys, too deep."""
     size = path.stat().st_size
     if size > LARGEST_CONFIG:
         raise BadFile(str(path), f"is {size:,} bytes, over the {LARGEST_CONFIG:,} of a config", "name a config.json")
@@ -54,7 +61,7 @@ def strict_json(path: Path) -> dict[str, Any]:
     try:
         text = raw.decode("utf-8-sig")
         refuse_deep(text, path)
-        data = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unrepeated)
+        data = json.loads(text, parse_constant=unsized, object_pairs_hook=unrepeated)
     except UnicodeDecodeError:
         raise BadFile(str(path), "is not UTF-8 text", "name the model's config.json") from None
     except (ValueError, RecursionError) as error:
@@ -64,9 +71,9 @@ def strict_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def refuse_constant(name: str) -> Any:
-    """NaN and Infinity are not JSON and never a size."""
-    raise ValueError(f"{name} is not a JSON number")
+def unsized(name: str) -> str:
+    """NaN and Infinity are never a size, but published configs hold them where no size is read: kept as their names."""
+    return name
 
 
 def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -81,14 +88,10 @@ def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def refuse_deep(text: str, path: Path) -> None:
     """Nesting is counted on brackets outside strings, before anything is built."""
-    depth, quoted, escaped = 0, False, False
-    for sign in text:
-        if quoted:
-            quoted = escaped or sign != '"'
-            escaped = sign == "\\" and not escaped
-        elif sign == '"':
-            quoted = True
-        elif sign in "{[":
+    depth = 0
+    for token in TOKENS.finditer(text):
+        sign = token.group()
+        if sign in "{[":
             depth += 1
             if depth > DEEPEST_CONFIG:
                 raise BadFile(

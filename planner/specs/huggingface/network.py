@@ -20,11 +20,15 @@ from planner.specs.library import describe
 from planner.specs.model import Model
 
 Part = dict[str, Any]
+LARGEST_FACTOR = 4096  # of a rope scaling; the largest seen is 64
 
 
 @dataclass
 class Network:
-    """What a family reads: per layer (attention, feed-forward), the rest of the model, what was assumed on the way."""
+    """What a family reads: per layer (attention, feed-forward), the rest of the model, what was assumed on the way.
+
+    vocabulary, max_context, tied: what the architecture takes where the config leaves the key out.
+    """
 
     layers: list[tuple[Part, Part]]
     table_format: str
@@ -32,6 +36,9 @@ class Network:
     extras: dict[str, Part] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     width: int | None = None
+    vocabulary: int | None = None
+    max_context: int | None = None
+    tied: bool = False
 
 
 def model_of(config: Config, network: Network) -> Model:
@@ -39,14 +46,14 @@ def model_of(config: Config, network: Network) -> Model:
     name = Path(config.where).resolve().parent.name if config.where.endswith("config.json") else Path(config.where).stem
     data: Part = {
         "name": name or "model",
-        "title": str(config.root.get("_name_or_path") or name),
-        "source": f"config.json read from {Path(config.where).name}",
+        "title": name or "model",
+        "source": f"{Path(config.where).name} as read",
         "note": " ".join(network.notes),
         "layers": len(network.layers),
         "width": network.width or config.count("hidden_size", "d_model", "n_embd"),
-        "vocabulary": config.count("vocab_size"),
-        "max_context": context_of(config),
-        "tied_embeddings": tied(config),
+        "vocabulary": config.maybe_count("vocab_size") or network.vocabulary or config.count("vocab_size"),
+        "max_context": context_of(config, network.max_context),
+        "tied_embeddings": tied(config, network.tied),
         "table_format": network.table_format,
         "attention": grouped("attention", [attention for attention, _ in network.layers]),
         "feed_forward": grouped("feed_forward", [feed for _, feed in network.layers]),
@@ -59,17 +66,17 @@ def model_of(config: Config, network: Network) -> Model:
         raise BadSpec(config.where, *describe(error, Model)) from None
 
 
-def tied(config: Config) -> bool:
+def tied(config: Config, default: bool) -> bool:
     """Whether the head is the embedding; the outer config decides where both say."""
     value = config.root.get("tie_word_embeddings", config.data.get("tie_word_embeddings"))
     if value is None:
-        return False
+        return default
     if not isinstance(value, bool):
         raise config.wrong("tie_word_embeddings", f"{value!r} is not true or false")
     return value
 
 
-def context_of(config: Config) -> int:
+def context_of(config: Config, default: int | None) -> int:
     """The longest context: max_position_embeddings as published, which already holds any rope scaling.
 
     Only where it equals the unscaled original is a factor applied.
@@ -78,14 +85,16 @@ def context_of(config: Config) -> int:
         "max_position_embeddings", "model_max_length", "max_sequence_length", "n_positions", "seq_length"
     )
     if found is None:
+        found = default
+    if found is None:
         raise config.wrong("max_position_embeddings", "is missing", "add it to the config: the longest context")
     scaling = config.get("rope_scaling", "rope_parameters")
     if not isinstance(scaling, dict):
         return found
     original, factor = scaling.get("original_max_position_embeddings"), scaling.get("factor")
-    if isinstance(original, int) and isinstance(factor, (int, float)) and original == found and factor > 1:
-        return int(found * factor)
-    return found
+    if original != found or isinstance(factor, bool) or not isinstance(factor, (int, float)):
+        return found
+    return int(found * factor) if 1 < factor <= LARGEST_FACTOR else found
 
 
 def grouped(kind: str, parts: list[Part]) -> dict[str, Part]:
@@ -119,18 +128,18 @@ def named(parts: list[Part], kind: str) -> list[str]:
 
 
 def ranges(indices: Iterable[int]) -> str:
-    """Layer indices in short: [0, 1, 2, 5, 9, 13] -> '0-2, 5-13/4'."""
+    """Layer indices in short: [0, 1, 2, 5, 9, 13] -> '0-2, 5-13/4'. A step is used only for three layers or more."""
     left = sorted(indices)
     parts = []
-    while left:
-        start = left[0]
-        step = left[1] - left[0] if len(left) > 1 else 1
+    start = 0
+    while start < len(left):
+        step = left[start + 1] - left[start] if start + 1 < len(left) else 1
         stop = start
-        while stop + step in left:
-            stop += step
-        run = list(range(start, stop + 1, step))
-        if len(run) < 3 and step > 1:
-            run, stop, step = [start], start, 1
-        left = [index for index in left if index not in set(run)]
-        parts.append(str(start) if start == stop else f"{start}-{stop}" + (f"/{step}" if step > 1 else ""))
+        while stop + 1 < len(left) and left[stop + 1] - left[stop] == step:
+            stop += 1
+        if step > 1 and stop - start < 2:
+            stop = start
+        run = str(left[start]) if stop == start else f"{left[start]}-{left[stop]}"
+        parts.append(run + (f"/{step}" if step > 1 and stop > start else ""))
+        start = stop + 1
     return ", ".join(parts)
