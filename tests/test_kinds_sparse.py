@@ -237,6 +237,18 @@ def test_whole_caches_as_reported() -> None:
     assert ratios == {"pro": pytest.approx(9.5, rel=0.01), "flash": pytest.approx(13.7, rel=0.01)}
 
 
+def test_keys_that_are_values_are_cached_twice() -> None:
+    """Gemma 4 31B: 1,007,303 tokens reported in 103.92 GiB at 262,144 a request, windows of 1,024 + 8,192 + 16."""
+    sizes: Part = {"kind": "gqa", "heads": 32, "qk_norm": "head", **PLAIN}
+    found = cache_sizes(model(5376, 60, {
+        "near": {**sizes, "layers": "rest", "kv_heads": 16, "head_dim": 256, "value_dim": 256, "window": 1024},
+        "all": {**sizes, "layers": "5-59/6", "kv_heads": 4, "head_dim": 512, "value_dim": 512, "shares_keys": True},
+    }), "bf16", "fp32")  # fmt: skip
+    assert (found.per_token, found.constant) == (10 * 8192, 50 * 16_384 * 1024)
+    request = 262_144 * found.per_token + (1024 + 8192 + 16) * found.per_token_in_window
+    assert 103.92 * 2**30 / request * 262_144 == pytest.approx(1_007_303, rel=1e-4)
+
+
 def test_a_record_says_what_does_not_fit() -> None:
     """Half an indexer, an indexer without entries, indexer heads without key-value heads."""
     for part in ({**compressed(4), "index_topk": None}, {**compressed(4), "ratio": None}, blocks(index_heads=8)):

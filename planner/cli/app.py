@@ -25,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 specs_app = typer.Typer(
-    name="specs", help="List, show and check spec files.", no_args_is_help=False, invoke_without_command=True
+    name="specs", help="List, show, check and import spec files.", no_args_is_help=False, invoke_without_command=True
 )
 app.add_typer(specs_app)
 
@@ -161,9 +161,9 @@ def explain(
 
 @specs_app.callback()
 def specs_start(context: typer.Context) -> None:
-    """List, show and check spec files."""
+    """List, show, check and import spec files."""
     if context.invoked_subcommand is None:
-        raise PlannerError("planner specs", "needs a command", "use list, show or check")
+        raise PlannerError("planner specs", "needs a command", "use list, show, check or import")
 
 
 @specs_app.command("list")
@@ -177,7 +177,7 @@ def specs_list(as_json: o.Json = False) -> None:
 
 @specs_app.command("show")
 def specs_show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="a model, chip, system or stack, or the path of a YAML")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="a model, chip, system or stack, or a path")],
     kv_dtype: o.KvDtype = "bf16", state_dtype: o.StateDtype = "fp32", as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """One spec with its sources; for a model its parameters, bytes, cache and state."""
@@ -186,7 +186,17 @@ def specs_show(
     from planner.report.specs import draw_spec
 
     kv, state = o.choice(kv_dtype, "--kv-dtype", CHOICES), o.choice(state_dtype, "--state-dtype", ("fp32", "bf16"))
-    emit(show(name, kv, state), as_json, draw_spec)
+    found = show(name, kv, state)
+    emit(found, as_json, draw_spec if found["kind"] != "model" or found["published"] else draw_unstated)
+
+
+def draw_unstated(found: dict[str, Any]) -> None:
+    """A model whose maker's figures are not known: its fields, and what follows from them."""
+    from planner.evaluate.show import derived_lines
+    from planner.report.specs import draw_spec
+
+    draw_spec({name: value for name, value in found.items() if name != "derived"})
+    sys.stdout.write("\n".join(derived_lines(found["derived"])[1:]) + "\n")
 
 
 @specs_app.command("check")
@@ -199,6 +209,23 @@ def specs_check(
     from planner.report.specs import draw_check
 
     emit(check(path), as_json, draw_check)
+
+
+@specs_app.command("import")
+def specs_import(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="a config.json, a folder with one, or hf:org/repo")],
+    out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="the YAML to write; default: stdout")] = None,
+    force: Annotated[bool, typer.Option("--force", help="write over a file that is there")] = False,
+) -> None:
+    """A Hugging Face config as the YAML of a model, with its derived numbers as comments."""
+    from planner.evaluate.show import imported, written
+
+    text = imported(path)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        written(text, out, force)
+        sys.stderr.write(f"wrote {out}\n")
 
 
 INTERRUPTED = 130

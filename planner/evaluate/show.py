@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
-from planner.errors import BadSpec, UnknownName, nearest
+from planner.errors import BadFile, BadSpec, UnknownName, nearest
 from planner.evaluate.totals import cache_sizes, totals
 from planner.kinds.attention import ATTENTION
 from planner.record import Record
 from planner.specs.hardware import Chip, System
+from planner.specs.huggingface.files import opened
 from planner.specs.library import (
     FOLDERS,
     describe,
     existing,
+    is_config,
     load_chip,
     load_model,
     load_stack,
@@ -34,6 +38,9 @@ MARKS = {"model": "attention", "chip": "memory_bandwidth", "system": "domain_chi
 
 def kind_of(name: str) -> str:
     """model, chip, system or stack. Raises UnknownName, BadFile, BadSpec."""
+    if is_config(name):
+        data = opened(Path(name)).data if name.endswith(".json") else {}
+        return next((kind for kind, mark in MARKS.items() if kind != "model" and mark in data), "model")
     if "/" in name or name.endswith((".yaml", ".yml", ".json")):
         data = read_yaml(existing(Path(name)))
         for kind, mark in MARKS.items():
@@ -91,6 +98,8 @@ def shown_model(model: Model, kv_format: str, state_format: str) -> dict[str, An
 
 def check(path: str) -> dict[str, Any]:
     """{kind, name, path, sound} of a spec file. Raises BadFile, BadSpec with what is wrong."""
+    if is_config(path) and kind_of(path) == "model":
+        return {"path": path, "kind": "model", "name": load_model(path).name, "sound": True}
     place = existing(Path(path))
     kind = kind_of(str(place) if "/" in str(place) else f"./{place}")
     data = read_yaml(place)
@@ -99,3 +108,49 @@ def check(path: str) -> dict[str, Any]:
     except ValidationError as error:
         raise BadSpec(path, *describe(error, RECORDS[kind])) from None
     return {"path": path, "kind": kind, "name": record.name, "sound": True}
+
+
+WIDEST = 120
+
+
+def imported(name: str, kv_format: str = "bf16", state_format: str = "fp32") -> str:
+    """A model as the text of its YAML, with what follows from it as comments. Raises BadInput leaves."""
+    model = load_model(name)
+    fields = yaml.safe_dump(model.model_dump(exclude_defaults=True), sort_keys=False, allow_unicode=True, width=WIDEST)
+    lines = derived_lines(shown_model(model, kv_format, state_format)["derived"])
+    return "\n".join(f"# {line}" for line in lines) + "\n" + fields
+
+
+def derived_lines(derived: dict[str, Any]) -> list[str]:
+    """What follows from a model's fields, a line each."""
+    state = derived["state_bytes_per_sequence"]
+    return [
+        "Derived from the fields below; nothing here is read.",
+        f"parameters, text         {derived['total_params']:,}",
+        f"parameters, active       {derived['active_params']:,} a token, head counted, input embedding not",
+        f"parameters, draft        {derived['draft_params']:,}",
+        *(f"  {name:<22} {count:,}" for name, count in derived["params_by_group"].items()),
+        f"bytes, as shipped        {derived['weights_bytes']:,}",
+        *(f"  {part:<22} {size:,}" for part, size in derived["weights_bytes_by_part"].items()),
+        f"cache, bytes a token     {derived['kv_bytes_per_token']:,.0f} in {derived['kv_format']}",
+        f"  while windows fill     {derived['kv_bytes_per_token_in_window']:,.0f}",
+        f"state, bytes a sequence  {state:,.0f} in {derived['state_format']}, windows full",
+    ]
+
+
+def written(text: str, out: str, force: bool) -> None:
+    """Write a model's YAML whole or not at all; over a file that is there only by force. Raises BadFile."""
+    place = Path(out)
+    if not out.endswith((".yaml", ".yml")):
+        raise BadFile(out, "is not the name of a YAML file", "end it in .yaml")
+    try:
+        if place.is_dir():
+            raise BadFile(out, "is a directory", "name a file in it")
+        if place.exists() and not force:
+            raise BadFile(out, "is there already", "give --force to write over it, or another name")
+        with NamedTemporaryFile("w", encoding="utf-8", dir=place.parent, suffix=".tmp", delete=False) as draft:
+            draft.write(text)
+        Path(draft.name).chmod(0o644)
+        Path(draft.name).replace(place)
+    except OSError as error:
+        raise BadFile(out, error.strerror or "cannot be written", "check the folder and its permissions") from None

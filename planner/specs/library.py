@@ -1,5 +1,7 @@
 """Find, read and validate spec files: a name in a spec folder, or a path to a YAML in the same form.
 
+A model may also be a Hugging Face config.json, the folder it is in, or 'hf:organisation/repository'.
+
 Folders, first found wins: the checkout beside the package, the copy inside an installed package, the user's own folder
 (platformdirs: `planner/hardware_specs/...`, `planner/model_specs`).
 """
@@ -175,8 +177,50 @@ def load(record: type[R], kind: str, name: str) -> R:
 
 
 def load_model(name: str) -> Model:
-    """The model of a name or path. Raises UnknownName, BadFile, BadSpec."""
+    """The model of a name, a path or a repository. Raises UnknownName, BadFile, BadSpec."""
+    if is_config(name):
+        return load_config(name)
     return load(Model, "model", name)
+
+
+def is_config(name: str) -> bool:
+    """Whether a model is named by a Hugging Face config: a .json file, a folder, a repository on the hub."""
+    if name.startswith("hf:"):
+        return True
+    if not name or len(name) > 1000 or "\0" in name:
+        return False
+    if name.endswith(".json"):
+        return True
+    spelled = "/" in name or "\\" in name or name in (".", "..")
+    try:
+        return Path(name).is_dir() and (spelled or name not in names("model"))
+    except OSError:
+        return False
+
+
+def load_config(name: str) -> Model:
+    """The model a Hugging Face config describes, read again only when its files have changed."""
+    if not name.startswith("hf:"):
+        return _read_config(Path(name), changed(Path(name)), "", "")
+    from planner.specs.huggingface.hub import fetched
+
+    path, repository = fetched(name)
+    source = f"config.json of {repository} on the Hugging Face hub"
+    return _read_config(path, changed(path), repository.split("/")[-1], source)
+
+
+def changed(path: Path) -> tuple[int, ...]:
+    """When the files that a config is read from were last written; a missing one is left to the reader."""
+    folder = path if path.is_dir() else path.parent
+    places = (path, folder / "config.json", folder / "hf_quant_config.json")
+    return tuple(place.stat().st_mtime_ns if place.is_file() else 0 for place in places)
+
+
+@cache
+def _read_config(path: Path, changed_ns: tuple[int, ...], name: str, source: str) -> Model:
+    from planner.specs import huggingface
+
+    return huggingface.read(path, name, source)
 
 
 def load_chip(name: str) -> Chip:

@@ -2,7 +2,13 @@
 
     files.py          what a path is: a config, a folder with one, or something else; strict JSON
     config.py         the language part of a config and typed access to its keys, aliases included
+    schemes.py        one reader per quantisation method
+    modules.py        module names, and lists that pick some of them
     quantization.py   which format each module's weights have: every spelling in use, ignore lists, mixed tables
+    parts.py          attention and feed-forward parts from sizes and module names
+    draft.py          draft layers, counted apart;  vision.py  vision towers
+    foreign.py        what a family does not read is refused
+    hub.py            a config from the hub
     network.py        layers as a list -> groups of equal layers -> Model
     families/         one file per family of models: its layers from its keys
 
@@ -15,14 +21,22 @@ from pathlib import Path
 
 from planner.specs.huggingface.config import language_part
 from planner.specs.huggingface.families import network_of
-from planner.specs.huggingface.files import opened
+from planner.specs.huggingface.files import CONFIG, opened
 from planner.specs.huggingface.network import model_of
 from planner.specs.huggingface.quantization import quantization_of
 from planner.specs.model import Model
 
 
-def read(path: Path) -> Model:
-    """The model a config.json, or a folder that holds one, describes. Raises BadFile, BadSpec."""
+def read(path: Path, name: str = "", source: str = "") -> Model:
+    """The model a config.json, or a folder that holds one, describes. Raises BadFile, BadSpec.
+
+    name, source: what to call it and where it is from; by default its folder's or its file's name.
+    """
     files = opened(path)
     config = language_part(files)
-    return model_of(config, network_of(config, quantization_of(files, config)))
+    quantization = quantization_of(files, config)
+    network = network_of(config, quantization)
+    network.notes += quantization.notes(network.table_format)
+    place = Path(files.name)
+    own = place.resolve().parent.name if place.name == CONFIG else place.stem
+    return model_of(config, network, name or own or "model", source or f"{place.name}, read as it is")

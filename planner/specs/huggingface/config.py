@@ -1,4 +1,4 @@
-"""The language part of a config, and typed access to its keys: aliases, null, lists, with the key in every complaint."""
+"""The language part of a config, and typed access to its keys: aliases, null, lists, the key in every complaint."""
 
 from __future__ import annotations
 
@@ -10,6 +10,17 @@ from planner.specs.huggingface.files import Files
 
 PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
 """Where a multimodal config keeps its language part; tried in this order, again inside what is found."""
+ARCHITECTURES = {
+    "DeepseekV3ForCausalLM": "deepseek_v3",
+    "GptOssForCausalLM": "gpt_oss",
+    "LlamaForCausalLM": "llama",
+    "MistralForCausalLM": "mistral",
+    "MixtralForCausalLM": "mixtral",
+    "Qwen2ForCausalLM": "qwen2",
+    "Qwen3ForCausalLM": "qwen3",
+    "Qwen3MoeForCausalLM": "qwen3_moe",
+}
+"""Architecture -> model type, for configs that name only the first."""
 LARGEST_SIZE = 10**9
 MOST_LAYERS = 10_000
 
@@ -102,14 +113,16 @@ class Config:
 
     @property
     def kind(self) -> str:
-        """The model type that decides the family: the language part's own, else the whole model's."""
+        """The model type, which decides the family: the language part's own, the whole model's, or by architecture."""
         for data in (self.data, self.root):
             value = data.get("model_type")
             if value:
                 if not isinstance(value, str):
                     raise self.wrong("model_type", f"{value!r} is not text")
                 return value
-        return ""
+        named = self.data.get("architectures", self.root.get("architectures"))
+        first = named[0] if isinstance(named, list) and named else None
+        return ARCHITECTURES.get(first, "") if isinstance(first, str) else ""
 
 
 def language_part(files: Files) -> Config:

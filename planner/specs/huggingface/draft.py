@@ -1,4 +1,4 @@
-"""Draft layers in a checkpoint (multi-token prediction): counted exactly, apart from the model, one entry per format."""
+"""Draft layers in a checkpoint (multi-token prediction): counted exactly, apart from the model, by format."""
 
 from __future__ import annotations
 

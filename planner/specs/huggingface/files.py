@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,12 @@ DEEPEST_CONFIG = 60
 INSIDE = "_hf_quant_config"
 """Where a config kept alone, without its folder, may carry the separate quantisation file."""
 CONFIG, SIDE_QUANTIZATION, ADAPTER = "config.json", "hf_quant_config.json", "adapter_config.json"
-TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-"""Strings whole, and the brackets between them."""
 MAGIC = {b"GGUF": "a GGUF file", b"PK\x03\x04": "a zip archive", b"\x80\x02": "a pickle", b"\x80\x04": "a pickle"}
 
 
 @dataclass(frozen=True)
 class Files:
-    """A config as read: its name for messages, its data, and the separate quantisation file's data where there is one."""
+    """A config as read: its name for messages, its data, the separate quantisation file's data where there is one."""
 
     name: str
     data: dict[str, Any]
@@ -32,13 +29,11 @@ class Files:
 def opened(path: Path) -> Files:
     """The config at a path. Raises BadFile."""
     try:
-        folder = path if path.is_dir() else path.parent
-        place = path / CONFIG if path.is_dir() else path
+        place, folder = (path / CONFIG, path) if path.is_dir() else (path, path.parent)
         if path.is_dir() and not place.is_file():
-            wanted = (
-                "an adapter: name the base model's folder" if (path / ADAPTER).is_file() else "no config.json in it"
-            )
-            raise BadFile(str(path), wanted, "name a folder that holds a model's config.json")
+            adapter = (path / ADAPTER).is_file()
+            wanted = "is the directory of an adapter" if adapter else "is a directory with no config.json in it"
+            raise BadFile(str(path), wanted, "name a folder that holds a whole model's config.json")
         data, side = strict_json(place), folder / SIDE_QUANTIZATION
         inside = data.get(INSIDE)
         found = strict_json(side) if side.is_file() else inside if isinstance(inside, dict) else None
@@ -50,6 +45,8 @@ def opened(path: Path) -> Files:
 def strict_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file. Raises BadFile: too large, binary, truncated, repeated keys, too deep."""
     size = path.stat().st_size
+    if not path.is_file():
+        raise BadFile(str(path), "is not a regular file", "name a config.json")
     if size > LARGEST_CONFIG:
         raise BadFile(str(path), f"is {size:,} bytes, over the {LARGEST_CONFIG:,} of a config", "name a config.json")
     raw = path.read_bytes()
@@ -60,14 +57,16 @@ def strict_json(path: Path) -> dict[str, Any]:
         raise BadFile(str(path), "is a safetensors file, not a config", "name the model's config.json")
     try:
         text = raw.decode("utf-8-sig")
-        refuse_deep(text, path)
         data = json.loads(text, parse_constant=unsized, object_pairs_hook=unrepeated)
     except UnicodeDecodeError:
         raise BadFile(str(path), "is not UTF-8 text", "name the model's config.json") from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise too_deep(path) from None
+    except ValueError as error:
         raise BadFile(str(path), f"is not sound JSON: {error}", "download the config.json again") from None
     if not isinstance(data, dict):
         raise BadFile(str(path), f"holds a JSON {type(data).__name__}, not an object", "name the model's config.json")
+    refuse_deep(data, path)
     return data
 
 
@@ -86,16 +85,17 @@ def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def refuse_deep(text: str, path: Path) -> None:
-    """Nesting is counted on brackets outside strings, before anything is built."""
-    depth = 0
-    for token in TOKENS.finditer(text):
-        sign = token.group()
-        if sign in "{[":
-            depth += 1
-            if depth > DEEPEST_CONFIG:
-                raise BadFile(
-                    str(path), f"is nested deeper than {DEEPEST_CONFIG} levels", "name the model's config.json"
-                )
-        elif sign in "}]":
-            depth -= 1
+def refuse_deep(data: dict[str, Any], path: Path) -> None:
+    """Level by level, so that what is read later may recurse without a thought."""
+    level: list[Any] = [data]
+    for _ in range(DEEPEST_CONFIG):
+        inner = (entry for node in level for entry in (node.values() if isinstance(node, dict) else node))
+        level = [entry for entry in inner if isinstance(entry, (dict, list))]
+        if not level:
+            return
+    raise too_deep(path)
+
+
+def too_deep(path: Path) -> BadFile:
+    """The error to raise about nesting."""
+    return BadFile(str(path), f"is nested deeper than {DEEPEST_CONFIG} levels", "name the model's config.json")

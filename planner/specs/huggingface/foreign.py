@@ -36,21 +36,19 @@ def refuse_foreign(config: Config, *read: str) -> None:
 
 def present(value: Any) -> bool:
     """Whether a value says that the model has the thing."""
-    if isinstance(value, (list, tuple)):
-        return any(present(entry) or isinstance(entry, str) for entry in value)
-    return value not in (None, 0, 1, False, "", {}) and value is not True or value is True
+    if isinstance(value, list):
+        return any(present(entry) for entry in value)
+    return value is True or value not in (None, 0, 1, "", {})
 
 
 def refuse_architecture(config: Config) -> None:
     """Raises BadSpec for a draft model, or for a network with another end than a language model's."""
     for data in (config.root, config.data):
-        named = data.get("architectures")
-        if named is None:
-            continue
+        named = data.get("architectures") or []
         if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
             raise config.wrong("architectures", "is not a list of names")
         for name in named:
             if any(word in name.lower() for word in DRAFTS):
                 raise config.wrong("architectures", f"{name} is a draft model", "name the model it drafts for")
-            if not name.endswith(WRITTEN):
+            if data is config.data and not name.endswith(WRITTEN):
                 raise config.wrong("architectures", f"{name} is no language model that writes", "name one that does")

@@ -1,7 +1,7 @@
 """Names of modules and the lists that pick some of them: exact paths, globs, regular expressions, bare last words.
 
-Checkpoints wrap the same decoder differently ('model.layers', 'language_model.model.layers', 'backbone.layers'), so names
-are compared without the wrapper.
+Checkpoints wrap the same decoder differently ('model.layers', 'language_model.model.layers', 'backbone.layers'), so
+names are compared without the wrapper.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Names:
         return cls(frozenset(exact), tuple(starts), joined, tuple(patterns))
 
     def match(self, name: str) -> bool:
-        """Whether the list names this module (bare), one it is inside of, or its last words."""
+        """Whether the list names this module (bare), one it is inside of, its last words, or any one word of it."""
         if self.starts and name.startswith(self.starts):
             return True
-        if self.exact and any(part in self.exact for part in (*ancestors(name), *endings(name))):
+        if self.exact and any(part in self.exact for part in (*ancestors(name), *endings(name), *name.split("."))):
             return True
-        if self.globs is not None and self.globs.match(name):
+        if self.globs is not None and (self.globs.match(name) or self.globs.match(f"model.{name}")):
             return True
         return any(pattern.match(wrapper + name) for pattern in self.patterns for wrapper in WRAPPED)
 

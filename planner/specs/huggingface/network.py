@@ -1,7 +1,7 @@
 """Layers as a list -> groups of equal layers -> Model.
 
-A family gives one attention record and one feed-forward record per layer, as plain dicts without `layers`. Equal dicts form
-a group; groups are named by kind, numbered where a kind occurs more than once.
+A family gives one attention record and one feed-forward record per layer, as plain dicts without `layers`. Equal dicts
+form a group; groups are named by kind, numbered where a kind occurs more than once.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,6 +19,7 @@ from planner.specs.library import describe
 from planner.specs.model import Model
 
 Part = dict[str, Any]
+LONG_RANGE = 20  # letters of a list of layers above which it is written as "rest"
 LARGEST_FACTOR = 4096  # of a rope scaling; the largest seen is 64
 
 
@@ -41,13 +41,12 @@ class Network:
     tied: bool = False
 
 
-def model_of(config: Config, network: Network) -> Model:
+def model_of(config: Config, network: Network, name: str, source: str) -> Model:
     """The record. Raises BadSpec where the parts do not make one."""
-    name = Path(config.where).resolve().parent.name if config.where.endswith("config.json") else Path(config.where).stem
     data: Part = {
-        "name": name or "model",
-        "title": name or "model",
-        "source": f"{Path(config.where).name} as read",
+        "name": name,
+        "title": name,
+        "source": source,
         "note": " ".join(network.notes),
         "layers": len(network.layers),
         "width": network.width or config.count("hidden_size", "d_model", "n_embd"),
@@ -104,9 +103,12 @@ def grouped(kind: str, parts: list[Part]) -> dict[str, Part]:
         key = json.dumps(part, sort_keys=True)
         found.setdefault(key, (part, []))[1].append(index)
     names = named([part for part, _ in found.values()], kind)
-    return {
-        name: {**part, "layers": ranges(indices)} for name, (part, indices) in zip(names, found.values(), strict=True)
-    }
+    texts = [ranges(indices) for _, indices in found.values()]
+    longest = max(texts, key=len)
+    if len(texts) > 1 and len(longest) > LONG_RANGE:
+        texts[texts.index(longest)] = "rest"
+    each = zip(names, (part for part, _ in found.values()), texts, strict=True)
+    return {name: {**part, "layers": text} for name, part, text in each}
 
 
 def named(parts: list[Part], kind: str) -> list[str]:

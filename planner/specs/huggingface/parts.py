@@ -1,6 +1,6 @@
 """Parts of a layer as plain dicts, their formats looked up by the paths of their modules.
 
-A weight group of a kind is made of one or more modules; all of them must have one format, else nothing here can hold it.
+A weight group of a kind is made of one or more modules; all must have one format, else nothing here can hold it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from planner.specs.huggingface.quantization import Quantization
 LINEAR = ("gate_proj", "up_proj", "down_proj")
 Modules = dict[str, str | tuple[str, ...]]
 NONE: Part = {"kind": "none"}
+DEFAULTS = {"gated": True, "shared_gate": False, "expert_bias": False, "latent_norm": True}
+"""What a record of experts takes where a field is left out."""
 
 
 def formats(config: Config, quant: Quantization, path: str, modules: Modules) -> tuple[str, dict[str, str]]:
@@ -95,11 +97,12 @@ def moe(
     shared_inner: int | None = None, latent: int | None = None, router_bias: bool = False, router: str = "gate",
     names: tuple[str, ...] | None = None, shared: str = "shared_experts", shared_names: tuple[str, ...] | None = None,
     experts_path: str = "experts", each: bool = True, vectors: str | None = None,
-    routed: str | None = None, latent_names: tuple[str, str] = ("latent_down", "latent_up"), **rest: Any,
+    latent_names: tuple[str, str] | None = None, **rest: Any,
 ) -> Part:  # fmt: skip
     """Experts below a path such as 'model.layers.3.mlp'.
 
     names: an expert's matrices; each: experts are modules of their own ('experts.0.up_proj'), not one ('experts').
+    latent_names: projections into and out of the latent; None where no scheme quantises them, whatever its list says.
     """
     names = names or (LINEAR if rest.get("gated", True) else LINEAR[1:])
     first_and_last = (0, experts - 1) if each else ("",)
@@ -112,23 +115,21 @@ def moe(
     modules: Modules = {}
     if shared_inner:
         modules["shared"] = tuple(f"{shared}.{name}" for name in (shared_names or names))
-    if latent:
+    if latent and latent_names:
         modules |= {"latent_down": latent_names[0], "latent_up": latent_names[1]}
     modules["router"] = router
     if rest.get("shared_gate"):
         modules["shared_gate"] = "shared_expert_gate"
     format, overrides = formats(config, quant, path, modules)
-    if latent and rest.get("latent_norm", True) and format != quant.plain:
-        overrides["latent_norm"] = quant.plain
+    if latent and format != quant.plain:
+        kept = ["latent_norm"] if rest.get("latent_norm", True) else []
+        overrides |= dict.fromkeys(kept if latent_names else [*kept, "latent_down", "latent_up"], quant.plain)
     given = {key: value for key, value in rest.items() if value is not None and value != DEFAULTS.get(key)}
     return part(
         "moe", (format, overrides), vectors or ("fp32" if router_bias else quant.plain), experts=experts, top_k=top_k,
         inner=inner, latent=latent, shared_inner=shared_inner or None, router_bias=router_bias,
-        routed_format=routed or own, **given,
+        routed_format=own, **given,
     )  # fmt: skip
-
-
-DEFAULTS = {"gated": True, "shared_gate": False, "expert_bias": False, "latent_norm": True}
 
 
 EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
@@ -136,7 +137,7 @@ TOP_K = ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "t
 INNER = ("moe_intermediate_size", "expert_intermediate_size")
 
 
-def routed(config: Config, *inner: str) -> dict[str, int]:
+def routed(config: Config, *inner: str) -> dict[str, Any]:
     """experts, top_k and inner by any of their names. inner: other names of the experts' width. Raises BadSpec."""
     return {
         "experts": config.count(*EXPERTS),
@@ -155,7 +156,7 @@ def mla(config: Config, quant: Quantization, path: str, *, output_gate: bool = F
     return part("mla", formats(config, quant, path, modules), quant.plain, **mla_sizes(config), output_gate=output_gate)
 
 
-def mla_sizes(config: Config) -> dict[str, int | None]:
+def mla_sizes(config: Config) -> dict[str, Any]:
     """Heads, ranks and widths of latent attention. `head_dim` in such configs means other things and is not read."""
     return {
         "heads": config.count("num_attention_heads"),

@@ -1,7 +1,8 @@
 """Which format each module's weights have.
 
-Spellings: `quantization_config` in the config (fp8, compressed-tensors, modelopt, mxfp4, gptq, awq, fbgemm_fp8, ...), or a
-separate hf_quant_config.json. Ignore lists and mixed tables name modules by path, with patterns. An unknown scheme stops.
+Spellings: `quantization_config` in the config (fp8, compressed-tensors, modelopt, mxfp4, gptq, awq, fbgemm_fp8), or a
+separate hf_quant_config.json. Ignore lists and mixed tables name modules by path, with patterns. An unknown scheme
+stops.
 """
 
 from __future__ import annotations
@@ -23,14 +24,24 @@ PLAIN = {"bfloat16": "bf16", "float16": "bf16", "half": "bf16", "float32": "fp32
 class Quantization:
     """format(path): the format of a module's weight, such as 'model.layers.3.mlp.experts.0.up_proj'.
 
-    plain: the format of what no scheme covers. kv: the cache format the checkpoint names, or None: only a note, since the
-    cache format is its own input.
+    plain: the format of what no scheme covers. kv: the cache format the checkpoint names, or None: only a note, since
+    the cache format is its own input.
     """
 
     plain: str
     format: Callable[[str], str]
     kv: str | None = None
     note: str = ""
+
+    def notes(self, table_format: str) -> list[str]:
+        """What the scheme says that a record has no place for."""
+        found = [self.note] if self.note else []
+        head = self.format("lm_head")
+        if head != table_format:
+            found.append(f"The head is stored as {head} and counted as {table_format}, as the embedding is.")
+        if self.kv:
+            found.append(f"The checkpoint names a cache of {self.kv}; the cache format is an input of its own.")
+        return found
 
 
 def quantization_of(files: Files, config: Config) -> Quantization:

@@ -201,11 +201,22 @@ def modelopt(config: Config) -> Scheme:
         return Scheme(always(algorithm_format(config)), ignore, spares_head=False, kv=kv or None)
     if config.get("quantized_layers") is None:
         return stated_experts(config, ignore, kv)
-    layers = config.inner("quantized_layers")
-    table = {bare(name): algorithm_format(layers.inner(name)) for name in layers.data}
+    table = layer_table(config.inner("quantized_layers"))
     if not table:
         raise config.wrong("quantized_layers", "is empty", "add hf_quant_config.json beside the config")
     return Scheme(lambda name: None, ignore, table, kv=kv or None)
+
+
+def layer_table(layers: Config) -> dict[str, str]:
+    """Bare module name -> format. Such tables have tens of thousands of entries of a few sorts: each is read once."""
+    sorts: dict[str, str] = {}
+    found = {}
+    for name, entry in layers.data.items():
+        sort = str(entry)
+        if sort not in sorts:
+            sorts[sort] = algorithm_format(layers.inner(name))
+        found[bare(name)] = sorts[sort]
+    return found
 
 
 def stated_experts(config: Config, ignore: Names, kv: str | None) -> Scheme:
@@ -216,8 +227,10 @@ def stated_experts(config: Config, ignore: Names, kv: str | None) -> Scheme:
         raise config.wrong("quantized_layers", missing, "add hf_quant_config.json beside the config")
     experts = algorithm_format(Config(config.where, {"quant_algo": own, "group_size": config.get("group_size")}, {}))
     rest = fp8(Config(config.where, {"weight_block_size": config.get("weight_block_size")}, {})).default
-    note = f"No table of layers: experts in {own} by moe_quant_algo; the list of exclusions is from that, not from FP8."
-    return Scheme(lambda name: experts if among_experts(name) else rest(name), kv=kv or None, note=note)
+    note = f"No table of layers: experts in {own} by moe_quant_algo; what its list leaves out stays in FP8."
+    return Scheme(
+        lambda name: experts if among_experts(name) and not ignore.match(name) else rest(name), kv=kv or None, note=note
+    )
 
 
 def algorithm_format(config: Config) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from planner.errors import nearest
 from planner.specs.huggingface.config import Config
-from planner.specs.huggingface.families import deepseek, kimi, llama_like
+from planner.specs.huggingface.families import deepseek, hybrids, kimi, llama_like, puzzle, qwen_next, sparse, windowed
 from planner.specs.huggingface.foreign import refuse_architecture
 from planner.specs.huggingface.network import Network
 from planner.specs.huggingface.quantization import Quantization
 
 Reader = Callable[[Config, Quantization], Network]
-FILES: tuple[object, ...] = (llama_like, deepseek, kimi)
+FILES: tuple[object, ...] = (llama_like, windowed, puzzle, deepseek, kimi, qwen_next, hybrids, sparse)
 READERS: dict[str, Reader] = {kind: reader for file in FILES for kind, reader in file.TYPES.items()}  # type: ignore[attr-defined]
 
 
@@ -20,7 +20,10 @@ def network_of(config: Config, quantization: Quantization) -> Network:
     """The layers of a config by its family. Raises BadSpec where the model type is unknown."""
     refuse_architecture(config)
     reader = READERS.get(config.kind)
+    if not config.kind:
+        raise config.wrong("model_type", "is missing, and no architecture tells it", "give the whole config.json")
     if reader is None:
-        named = repr(config.kind) if config.kind else "missing"
-        raise config.wrong("model_type", f"{named}: no family of models here reads it", nearest(config.kind, READERS))
+        close = nearest(config.kind, READERS)
+        what = f"{config.kind!r}: no family of models here reads it"
+        raise config.wrong("model_type", what, close if close.startswith("did") else "write the model as a YAML")
     return reader(config, quantization)

@@ -74,7 +74,8 @@ def indexed(config: Config, quant: Quantization) -> Network:
         return feed_forward(config, quant, index, index < len(sparse) and sparse[index])
 
     found = network(config, quant, attention, feed)
-    found.extras |= next_token_layers(config, quant, attention, feed)
+    copies = config.kind == "deepseek_v32"
+    found.extras |= next_token_layers(config, quant, attention, feed, copies=copies)
     return found
 
 

@@ -16,8 +16,6 @@ from planner.specs.huggingface.parts import dense, formats, mla, moe, part, rout
 from planner.specs.huggingface.quantization import Quantization
 
 LATENT = "routed_expert_hidden_size"
-DOWN_UP = ("latent_proj.gate", "latent_proj.router")
-"""Words no scheme quantises: the latent projections are BF16 in the files, whatever the ignore list says."""
 
 
 def delta_layers(config: Config) -> set[int]:
@@ -74,7 +72,7 @@ def kimi(config: Config, quant: Quantization) -> Network:
         return moe(
             config, quant, f"model.layers.{index}.block_sparse_moe", **sizes, names=("w1", "w3", "w2"),
             shared_inner=config.number_or(0, "num_shared_experts") * sizes["inner"],
-            shared_names=("gate_proj", "up_proj", "down_proj"), router_bias=True, latent=latent, latent_names=DOWN_UP,
+            shared_names=("gate_proj", "up_proj", "down_proj"), router_bias=True, latent=latent,
             latent_norm=config.flag(True, "latent_moe_use_norm"),
         )  # fmt: skip
 

@@ -1,7 +1,8 @@
-"""Decoders with grouped-query attention and two norms a layer: Llama, Mistral, Mixtral, Qwen2 and 3, GLM-4.5, MiniMax-M2.
+"""Decoders with grouped-query attention: Llama, Mistral, Mixtral, Qwen2 and Qwen3, GLM-4.5, MiniMax-M2.
 
-What the configs do not say, by model: Qwen2 has biases on q, k and v; Qwen3 has norms of queries and keys by head, GLM-4.5
-where it says so, MiniMax-M2 over all heads. Reference: modeling files of the same names in huggingface/transformers.
+What the configs do not say, by model: Qwen2 has biases on q, k and v; Qwen3 has norms of queries and keys by head,
+GLM-4.5 where it says so, MiniMax-M2 over all heads. Routers are stored in FP32 by MiniMax-M2. Reference: modeling files
+of the same names in huggingface/transformers.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def sparse_layers(config: Config) -> list[bool]:
 
 
 def qwen_moe(config: Config, quant: Quantization) -> Network:
-    """Qwen2-MoE and Qwen3-MoE, Qwen3-VL too: experts on every layer but those listed; Qwen2 has a gated shared expert."""
+    """Qwen2-MoE, Qwen3-MoE and Qwen3-VL: experts on all layers but those listed; Qwen2 has a gated shared expert."""
     refuse_foreign(config, "experts")
     second = config.kind == "qwen2_moe"
     bias, sparse = config.flag(second, "attention_bias", "qkv_bias"), sparse_layers(config)
@@ -143,24 +144,30 @@ def minimax_m2(config: Config, quant: Quantization) -> Network:
     norm = {"per_layer": "full", "per_head": "head"}.get(config.text("per_layer", "qk_norm_type"))
     if norm is None:
         raise config.wrong("qk_norm_type", f"{config.get('qk_norm_type')!r} is not one of per_layer, per_head")
+
+    def feed_forward(index: int) -> Part:
+        found = moe(
+            config, quant, f"model.layers.{index}.block_sparse_moe", **routed(config, "intermediate_size"), names=W123,
+            router_bias=config.flag(True, "use_routing_bias"),
+        )  # fmt: skip
+        found["overrides"] = {**found.get("overrides", {}), "router": "fp32"}
+        return found
+
     found = network(
         config,
         quant,
         lambda i: gqa(
             config, quant, f"model.layers.{i}.self_attn", qk_norm=norm if config.flag(True, "use_qk_norm") else None
         ),
-        lambda i: moe(
-            config, quant, f"model.layers.{i}.block_sparse_moe", **routed(config, "intermediate_size"), names=W123,
-            router_bias=config.flag(True, "use_routing_bias"),
-        ),
-    )  # fmt: skip
+        feed_forward,
+    )
     if config.flag(False, "use_mtp"):
         found.notes.append("The draft modules the config names are not in the published files and are not counted.")
     return found
 
 
 def glm4_moe(config: Config, quant: Quantization) -> Network:
-    """GLM-4.5 to 4.7: biases on q, k and v, first layers dense, a shared expert, a correction per expert, draft layers."""
+    """GLM-4.5 to 4.7: biases on q, k and v, first layers dense, a shared expert, draft layers."""
     refuse_foreign(config, "experts")
     norm = "head" if config.flag(False, "use_qk_norm") else None
     bias, dense_layers = config.flag(False, "attention_bias"), config.number_or(0, "first_k_dense_replace")
@@ -180,10 +187,12 @@ def glm4_moe(config: Config, quant: Quantization) -> Network:
     return found
 
 
-def next_token_layers(config: Config, quant: Quantization, attention: Layer, feed_forward: Layer) -> dict[str, Part]:
+def next_token_layers(
+    config: Config, quant: Quantization, attention: Layer, feed_forward: Layer, *, copies: bool = True
+) -> dict[str, Part]:
     """Draft layers as DeepSeek-V3 has them: a whole layer, a projection of two vectors into one, three norms.
 
-    The files hold embedding and head once more for each.
+    copies: the files hold embedding and head once more for each.
     """
     count, width = config.number_or(0, "num_nextn_predict_layers"), config.count("hidden_size")
     if not count:
@@ -194,7 +203,7 @@ def next_token_layers(config: Config, quant: Quantization, attention: Layer, fee
     others = [(count * (2 * width * width + 5 * width), quant.plain)]
     note = f"{count} draft layer{'s' if count > 1 else ''} for multi-token prediction"
     drafts = draft_extras(config, [attention(i) for i in indices], [feed_forward(i) for i in indices], others, note)
-    return drafts | table_copies(config, count, quant.plain)
+    return drafts | (table_copies(config, count, quant.plain) if copies else {})
 
 
 TYPES = {
