@@ -150,7 +150,7 @@ def asked(workload: Workload, stack: Stack, length: int | None = None) -> dict[s
         "isl": (workload.isl, "1"),
         "osl": (workload.osl, "1"),
         "length": (length if length is not None else workload.isl + workload.osl, "1"),
-        "concurrency": (workload.concurrency, "1"),
+        "concurrency": (workload.concurrency or 1, "1"),
         "chunk": (workload.chunk or stack.chunk, "1"),
         "prefix_hit": (workload.prefix_hit, "1"),
         "routing_skew": (workload.routing_skew, "1"),

@@ -29,7 +29,9 @@ def draw_explanation(found: Explanation, latex: bool = False) -> None:
     out.print(f"\na request's time on the chips, by bound: {bounds}")
     roofs = found.roofline
     out.print("\n[bold]Operators under the BF16 roof, decode and prefill[/bold]")
-    picture = plot.roofline(found.breakdown, roofs["memory_bandwidth_bytes_per_s"], roofs["bf16_flops_per_s"])
+    picture = plot.roofline(
+        found.breakdown, roofs["memory_bandwidth_bytes_per_s"], roofs["bf16_flops_per_s"], out.width
+    )
     out.print(picture, markup=False)
     draw_facts(found)
     if latex:

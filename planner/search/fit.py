@@ -63,7 +63,7 @@ def fit(
     most = int(q["memory_max_concurrency"])
     if concurrency is None and most > 0:
         q = quantities(case, found, one.model_copy(update={"concurrency": most}), replicas, lent, length)
-    memory = memory_of(case, q, length, lent)
+    memory = memory_of(case, q, length, lent, by="requests")
     point = point_of(case, found, one, replicas, lent, length)
     return Fit(
         **memory.__dict__,

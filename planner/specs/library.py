@@ -27,6 +27,8 @@ FOLDERS = {
     "system": "hardware_specs/systems",
     "stack": "hardware_specs/stacks",
 }
+COMMON = {"name", "title", "source", "note", "chip", "stack", "layers"}
+"""Keys that several kinds of spec have, or that name one from another."""
 R = TypeVar("R", bound=Record)
 
 
@@ -49,7 +51,7 @@ def find(kind: str, name: str) -> Path:
     """The file of a name or path. Raises UnknownName, BadFile."""
     if not name or len(name) > 1000 or "\0" in name:
         raise UnknownName(kind, f"{name[:40]!r} is not a name", f"see `planner specs list`; {nearest('', names(kind))}")
-    if "/" in name or "\\" in name or name.endswith((".yaml", ".yml", ".json")):
+    if is_path(name):
         return existing(Path(name))
     for place in folders(kind):
         if (place / f"{name}.yaml").is_file():
@@ -141,6 +143,10 @@ def refuse_deep(text: str, path: Path) -> None:
 def read(record: type[R], path: Path) -> R:
     """The record in a YAML file. Raises BadFile, BadSpec."""
     data = read_yaml(path)
+    kind = kind_of_keys(data)
+    if kind is not None and RECORDS[kind] is not record:
+        wanted = record.__name__.lower()
+        raise BadSpec(str(path), f"is a {kind} spec, and a {wanted} is needed", f"name a {wanted}")
     try:
         return record.model_validate(data)
     except ValidationError as error:
@@ -168,6 +174,16 @@ def _read(record: type[R], path: Path, changed_ns: int) -> R:
     return read(record, path)
 
 
+RECORDS: dict[str, type[Record]] = {"model": Model, "chip": Chip, "system": System, "stack": Stack}
+
+
+def kind_of_keys(data: dict[str, Any]) -> str | None:
+    """The kind of spec whose keys a mapping has most of; None where it has none of any."""
+    shared = {kind: len(set(data) & (set(record.model_fields) - COMMON)) for kind, record in RECORDS.items()}
+    best = max(shared, key=lambda kind: shared[kind])
+    return best if shared[best] else None
+
+
 def load(record: type[R], kind: str, name: str) -> R:
     """The record of a name or path, read again only when its file has changed."""
     path = find(kind, name)
@@ -185,8 +201,21 @@ def load_chip(name: str) -> Chip:
 
 
 def load_system(name: str) -> System:
-    """The system of a name or path. Its chip and stack are looked up when they are used."""
-    return load(System, "system", name)
+    """The system of a name or path. Paths in it count from its own folder; chip and stack are read when used."""
+    system = load(System, "system", name)
+    folder = find("system", name).parent
+    update = {key: beside(folder, getattr(system, key)) for key in ("chip", "stack")}
+    return system.model_copy(update=update)
+
+
+def beside(folder: Path, name: str) -> str:
+    """A path from a folder; a plain name is left alone."""
+    return str(folder / name) if is_path(name) else name
+
+
+def is_path(name: str) -> bool:
+    """Written as a path, not as the name of a shipped spec."""
+    return "/" in name or "\\" in name or name.endswith((".yaml", ".yml", ".json"))
 
 
 def load_stack(name: str) -> Stack:
