@@ -14,8 +14,8 @@ from planner.errors import BadUnit
 from planner.units import EXAMPLES, parse
 
 Status = Literal["published", "secondary", "derived", "measured", "fitted", "analogy", "estimated", "assumed"]
-LARGEST = 1e30
-"""No figure of a spec comes near this; beyond it products overflow."""
+SMALLEST, LARGEST = 1e-30, 1e30
+"""No figure of a spec comes near either; beyond them products underflow and overflow."""
 RANGED = ("estimated", "assumed", "analogy")
 
 
@@ -71,7 +71,7 @@ def in_unit(unit: str, zero: bool, most: float) -> Any:
         except BadUnit as error:
             raise ValueError(str(error)) from None
         for key in ("value", "low", "high"):
-            if isinstance(given[key], float) and not (0 < given[key] <= most or (zero and given[key] == 0)):
+            if isinstance(given[key], float) and not (SMALLEST <= given[key] <= most or (zero and given[key] == 0)):
                 raise ValueError(f"{key} {raw.get(key, raw.get('value'))} is not {within(zero, most)}")
         return {**given, "unit": unit}
 
@@ -81,7 +81,7 @@ def in_unit(unit: str, zero: bool, most: float) -> Any:
 def within(zero: bool, most: float) -> str:
     """The legal range as a phrase."""
     floor = "at least 0" if zero else "above 0"
-    return floor if most == LARGEST else f"{floor} and at most {most:g}"
+    return f"{floor} and at most {most:g}"
 
 
 def example(unit: str) -> str:

@@ -199,7 +199,7 @@ def test_plan_equals_brute_force(
 ) -> None:
     """The search finds exactly what a loop of single evaluations finds: the count, the best, the order."""
     found = plan(
-        LINEAR, SUPERNODE, Workload(isl=4096, osl=512), chips=chips, concurrency=concurrency, slo=slo, top=1000,
+        LINEAR, SUPERNODE, Workload(isl=4096, osl=512, concurrency=concurrency), chips=chips, slo=slo, top=1000,
         objective=objective,
     )  # fmt: skip
     every = singles(chips, concurrency, slo)
