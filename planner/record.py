@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from planner.errors import BadUnit
 from planner.units import EXAMPLES, parse
@@ -23,6 +23,14 @@ class Record(BaseModel):
     """A frozen record: unknown keys are refused, text is not turned into numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def printable(cls, value: Any) -> Any:
+        """Texts of specs are shown on terminals: no control characters."""
+        if isinstance(value, str) and not value.isprintable():
+            raise ValueError(f"{value!r} has control characters")
+        return value
 
 
 class Figure(Record):
@@ -62,6 +70,8 @@ def in_unit(unit: str, zero: bool, most: float) -> Any:
             return raw
         if not isinstance(raw, dict):
             raise ValueError(f"{raw!r} must be a mapping with value, status and source; {example(unit)}")
+        if "value" not in raw:
+            raise ValueError(f"value is missing; {example(unit)}")
         given = dict(raw)
         given.setdefault("low", given.get("value"))
         given.setdefault("high", given.get("value"))

@@ -5,8 +5,10 @@ stdout is data, stderr is narration. Nothing heavier than typer is imported unti
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
+import os
 import sys
 from typing import Annotated, Any
 
@@ -232,19 +234,23 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return failed("stopped", ExitCode.FAULT)
     except BrokenPipeError:
-        sys.stderr.close()
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader is gone: nothing is left to say
         return int(ExitCode.DONE)
+    except OSError as error:
+        return failed(f"stdout: {error.strerror}; check where the output goes", ExitCode.FAULT)
     except Exception as error:
         usage = getattr(error, "format_message", None)  # typer's own usage errors
         if usage is not None:
             command = getattr(getattr(error, "ctx", None), "command_path", "planner")
-            return failed(f"{command}: {usage()}; see `{command} --help`", ExitCode.BAD_INPUT)
+            return failed(f"{command}: {usage().rstrip('.')}; see `{command} --help`", ExitCode.BAD_INPUT)
         return failed(f"internal fault: {type(error).__name__}: {error}", ExitCode.FAULT)
 
 
 def failed(message: str, code: int) -> int:
-    """One line on stderr; the exit code."""
-    sys.stderr.write(one_line(message) + "\n")
+    """One line on stderr, if anyone can read it; the exit code."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(one_line(message) + "\n")
+        sys.stderr.flush()
     return int(code)
 
 

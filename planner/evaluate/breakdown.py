@@ -8,6 +8,8 @@ from planner.quantities import Operator, Say
 from planner.stages import FIRST, LAST, LAYER
 
 PHASES = ("prefill", "decode")
+ROUNDING = 1e-13
+"""A smaller share of its phase is a difference of equal numbers."""
 OVERLAPPED = "engine.pipeline"
 
 
@@ -38,8 +40,9 @@ def rows(say: Say, on: Any) -> list[dict[str, Any]]:
     """The breakdown: decode rows sum to the step, prefill rows to the TTFT of one prompt on an idle system."""
     chunks = say.rows["prompt_chunks"].value
     found = []
+    whole = {phase: sum(abs(o.time_s) for o in say.operators if o.phase == phase) for phase in PHASES}
     for operator in say.operators:
-        if operator.phase not in PHASES or operator.time_s == 0:
+        if operator.phase not in PHASES or abs(operator.time_s) <= whole[operator.phase] * ROUNDING:
             continue
         count = repeats(operator, on, chunks)
         time, floor = operator.time_s * count, operator.floor_s * count

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from planner.errors import BadSpec
 from planner.evaluate import breakdown
 from planner.evaluate.case import Point, case_of, check_load, check_workload, chips_lent, point_of
 from planner.evaluate.inputs import Case, setting
@@ -75,6 +77,11 @@ def assemble(
     """The answer for one point from a float run and the ranges of its headlines."""
     say, on = run(point)
     q = {name: quantity.value for name, quantity in say.rows.items()}
+    endless = [key for key, name in HEADLINES.items() if not math.isfinite(q[name])]
+    if endless:
+        raise BadSpec(
+            "specs", f"{endless[0]} comes out as no finite number", "check the figures of chip, stack and model"
+        )
     rows = breakdown.rows(say, on)
     memory = memory_of(case, q, workload.isl + workload.osl, lent)
     violations = memory_violations(q, memory)

@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from planner.algebra import Q
-from planner.errors import BadSpec
 from planner.kinds.formats import value_bytes
 from planner.layout import Layout
 from planner.model.structure import Structure
@@ -25,20 +24,6 @@ from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 from planner.stages import heaviest, whole_model
 
-RESERVED = (
-    "model",
-    "chip",
-    "system",
-    "stack",
-    "kernel",
-    "link",
-    "layout",
-    "ask",
-    "constant",
-    "count",
-    "residual",
-    "draft",
-)
 BASES = ("layer_time", "request_time", "prefill_factor")
 """Stack figures that stand for an operator; their status says how well they are known."""
 
@@ -112,8 +97,6 @@ def spec_parts(case: Case, workload: Workload) -> dict[str, tuple[BaseModel, str
     }
     for groups in (model.attention, model.feed_forward):
         for name, group in groups.items():
-            if name in RESERVED:
-                raise BadSpec(f"model {model.name}", f"group name {name!r} is reserved", "choose another name")
             parts[name] = (group, model.source)
     for name in type(stack.kernels).model_fields:
         parts[f"kernel.{name}"] = (getattr(stack.kernels, name), "stack spec")

@@ -24,8 +24,8 @@ from planner.specs.model import Model
 from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 
-MORE_CHIPS_TRIED = 4096
-"""How far beyond the lower bound `min_chips` is looked for."""
+EVERY_COUNT, COARSE, FURTHER, MOST_CHIPS = 64, 8, 4, 8192
+"""`min_chips` tries every count from the lower bound on, then multiples of eight up to four times as many."""
 
 
 def fit(
@@ -103,7 +103,11 @@ def min_chips(case: Case, workload: Workload, length: int) -> int | None:
     """The fewest chips on which some legal layout holds one request of this length; None when none is found."""
     usable = case.chip.memory.value * (workload.memory_fraction or case.stack.memory_fraction.value)
     start = max(1, math.ceil(totals(case.model).text_bytes / usable))
-    for chips in range(start, start + MORE_CHIPS_TRIED):
+    if start > MOST_CHIPS:
+        return None
+    every = range(start, start + EVERY_COUNT)
+    coarse = range((every.stop + COARSE - 1) // COARSE * COARSE, min(every.stop * FURTHER, MOST_CHIPS), COARSE)
+    for chips in (*every, *coarse):
         layouts = list(legal(chips, case.model, Counter()))
         if not layouts:
             continue

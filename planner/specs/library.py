@@ -6,6 +6,7 @@ Folders, first found wins: the checkout beside the package, the copy inside an i
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +20,9 @@ from planner.specs.hardware import Chip, System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
 
-LARGEST_SPEC = 1_000_000  # bytes; the largest shipped is about 20 kB
+LARGEST_SPEC = 200_000  # bytes; the largest shipped is about 20 kB
+LONGEST_NAME = 1000
+LONGEST_FILE_NAME = 200
 DEEPEST_SPEC = 40  # levels of nesting; the deepest shipped is 5
 FOLDERS = {
     "model": "model_specs",
@@ -44,19 +47,21 @@ def folders(kind: str) -> list[Path]:
 
 def names(kind: str) -> list[str]:
     """The names of a kind, sorted."""
-    return sorted({path.stem for place in folders(kind) for path in place.glob("*.yaml")})
+    found = {path.stem for place in folders(kind) for path in place.glob("*.yaml") if path.is_file()}
+    return sorted(name for name in found if name.isprintable())
 
 
 def find(kind: str, name: str) -> Path:
     """The file of a name or path. Raises UnknownName, BadFile."""
-    if not name or len(name) > 1000 or "\0" in name:
+    if not name or len(name) > LONGEST_NAME or "\0" in name:
         raise UnknownName(kind, f"{name[:40]!r} is not a name", f"see `planner specs list`; {nearest('', names(kind))}")
     if is_path(name):
         return existing(Path(name))
-    for place in folders(kind):
-        if (place / f"{name}.yaml").is_file():
-            return place / f"{name}.yaml"
-    raise UnknownName(kind, f"unknown {kind} {name!r}", nearest(name, names(kind)))
+    if len(name) <= LONGEST_FILE_NAME:
+        for place in folders(kind):
+            if (place / f"{name}.yaml").is_file():
+                return place / f"{name}.yaml"
+    raise UnknownName(kind, f"unknown {kind} {name[:LONGEST_FILE_NAME]!r}", nearest(name, names(kind)))
 
 
 def existing(path: Path) -> Path:
@@ -95,6 +100,16 @@ def _mapping(loader: Any, node: Any) -> dict[Any, Any]:
     return {loader.construct_object(k, deep=True): loader.construct_object(v, deep=True) for k, v in node.value}
 
 
+PLAIN = {
+    "tag:yaml.org,2002:bool": (r"^(?:true|false)$", "tf"),
+    "tag:yaml.org,2002:int": (r"^[-+]?(?:0|[1-9][0-9]{0,30})$", "-+0123456789"),
+    "tag:yaml.org,2002:float": (r"^[-+]?[0-9]{1,30}\.[0-9]{0,30}(?:[eE][-+]?[0-9]{1,3})?$", "-+0123456789"),
+    "tag:yaml.org,2002:null": (r"^(?:null|~|)$", ["n", "~", ""]),
+}
+"""What an unquoted scalar can be beside text: YAML 1.1 also reads 0100 as 64, 1:30 as 90 and no as false."""
+StrictLoader.yaml_implicit_resolvers = {}
+for tag, (pattern, first) in PLAIN.items():
+    StrictLoader.add_implicit_resolver(tag, re.compile(pattern), list(first))
 StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
@@ -117,6 +132,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         ) from None
     except (RecursionError, ValueError) as error:
         raise BadFile(str(path), f"cannot be read as YAML: {error}", "mend the file") from None
+    if not text.strip():
+        raise BadFile(str(path), "is empty", "see a shipped spec for the form")
     if not isinstance(data, dict):
         raise BadFile(
             str(path), f"holds {type(data).__name__}, not a mapping of keys", "see a shipped spec for the form"
@@ -128,6 +145,9 @@ def refuse_deep(text: str, path: Path) -> None:
     """Nesting is counted on events, before any object is built; aliases are refused, since they can multiply."""
     depth = 0
     for event in yaml.parse(text, Loader=StrictLoader):
+        tag = getattr(event, "tag", None)
+        if tag:
+            raise BadFile(str(path), f"uses the YAML tag {tag}", "write the plain value")
         if isinstance(event, yaml.AliasEvent):
             raise BadFile(str(path), "uses a YAML alias", "write the value out")
         if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):

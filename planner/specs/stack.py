@@ -109,7 +109,7 @@ class ExpectedError(Record):
 class Stack(Record):
     """One software state on one chip family."""
 
-    name: str
+    name: str = Field(min_length=1)
     title: str
     chip_family: str
     note: str = ""
