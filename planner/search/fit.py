@@ -49,6 +49,8 @@ def fit(
     if not 1 <= length <= case.model.max_context:
         what = f"{length} tokens is not within 1 to the {case.model.max_context} of {case.model.name}"
         raise BadWorkload("max-len", what, f"use 1 to {case.model.max_context}")
+    if concurrency is not None and concurrency < 1:
+        raise BadWorkload("concurrency", f"{concurrency} is below 1", "give a whole number from 1")
     base = workload or Workload(isl=1, osl=1)
     one = base.model_copy(
         update={"isl": max(length - 1, 1), "osl": min(1, length - 1) or 1, "concurrency": concurrency or 1}
