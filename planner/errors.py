@@ -77,6 +77,7 @@ class Infeasible(PlannerError):
 
 
 LONGEST_MESSAGE_PART = 400
+NAMES_OFFERED = 6
 
 
 def one_line(text: object) -> str:
@@ -93,4 +94,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name.lower()[:80], names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]}?"
+    part = [known for known in names if name and name.lower() in known.lower()]
+    if part:
+        return "did you mean one of " + ", ".join(part[:NAMES_OFFERED]) + "?"
     return "known: " + ", ".join(names) if names else "none is known"

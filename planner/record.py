@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from planner.errors import BadUnit
 from planner.units import EXAMPLES, parse
 
 Status = Literal["published", "secondary", "derived", "measured", "fitted", "analogy", "estimated", "assumed"]
+SMALLEST, LARGEST = 1e-30, 1e30
+"""No figure of a spec comes near either; beyond them products underflow and overflow."""
 RANGED = ("estimated", "assumed", "analogy")
 
 
@@ -21,6 +23,14 @@ class Record(BaseModel):
     """A frozen record: unknown keys are refused, text is not turned into numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def printable(cls, value: Any) -> Any:
+        """Texts of specs are shown on terminals: no control characters."""
+        if isinstance(value, str) and not value.isprintable():
+            raise ValueError(f"{value!r} has control characters")
+        return value
 
 
 class Figure(Record):
@@ -49,14 +59,19 @@ class Figure(Record):
         return self
 
 
-def in_unit(unit: str) -> Any:
-    """A validator that turns a written figure (with unit strings) into SI, or leaves a Figure alone."""
+def in_unit(unit: str, zero: bool, most: float) -> Any:
+    """A validator that turns a written figure (with unit strings) into SI, or leaves a Figure alone.
+
+    zero: the figure may be 0. Nothing may be below 0 or above `most`.
+    """
 
     def read(raw: object) -> object:
         if isinstance(raw, Figure):
             return raw
         if not isinstance(raw, dict):
             raise ValueError(f"{raw!r} must be a mapping with value, status and source; {example(unit)}")
+        if "value" not in raw:
+            raise ValueError(f"value is missing; {example(unit)}")
         given = dict(raw)
         given.setdefault("low", given.get("value"))
         given.setdefault("high", given.get("value"))
@@ -65,9 +80,18 @@ def in_unit(unit: str) -> Any:
                 given[key] = number(given[key]) if unit == "1" else parse(given[key], unit, key)
         except BadUnit as error:
             raise ValueError(str(error)) from None
+        for key in ("value", "low", "high"):
+            if isinstance(given[key], float) and not (SMALLEST <= given[key] <= most or (zero and given[key] == 0)):
+                raise ValueError(f"{key} {raw.get(key, raw.get('value'))} is not {within(zero, most)}")
         return {**given, "unit": unit}
 
     return read
+
+
+def within(zero: bool, most: float) -> str:
+    """The legal range as a phrase."""
+    floor = "at least 0" if zero else "above 0"
+    return f"{floor} and at most {most:g}"
 
 
 def example(unit: str) -> str:
@@ -80,9 +104,9 @@ def number(raw: object) -> object:
     return float(raw) if isinstance(raw, int) and not isinstance(raw, bool) else raw
 
 
-def written(unit: str) -> dict[str, Any]:
+def written(unit: str, zero: bool, most: float) -> dict[str, Any]:
     """JSON Schema of a figure as it is written in YAML."""
-    one: dict[str, Any] = {"type": "number"}
+    one: dict[str, Any] = {"type": "number", "minimum" if zero else "exclusiveMinimum": 0, "maximum": most}
     if unit != "1":
         one = {
             "type": "string",
@@ -106,12 +130,20 @@ def written(unit: str) -> dict[str, Any]:
     }
 
 
-Seconds = Annotated[Figure, BeforeValidator(in_unit("s")), WithJsonSchema(written("s"))]
-Bytes = Annotated[Figure, BeforeValidator(in_unit("B")), WithJsonSchema(written("B"))]
-BytesPerSecond = Annotated[Figure, BeforeValidator(in_unit("B/s")), WithJsonSchema(written("B/s"))]
-FlopsPerSecond = Annotated[Figure, BeforeValidator(in_unit("FLOP/s")), WithJsonSchema(written("FLOP/s"))]
-Watts = Annotated[Figure, BeforeValidator(in_unit("W")), WithJsonSchema(written("W"))]
-UsdPerSecond = Annotated[Figure, BeforeValidator(in_unit("USD/s")), WithJsonSchema(written("USD/s"))]
-Number = Annotated[Figure, BeforeValidator(in_unit("1")), WithJsonSchema(written("1"))]
-Fraction = Number
+def read(unit: str, zero: bool = False, most: float = LARGEST) -> tuple[Any, Any]:
+    """How a figure of this unit is read and described; `zero` where none of it is a legal amount."""
+    return BeforeValidator(in_unit(unit, zero, most)), WithJsonSchema(written(unit, zero, most))
+
+
+Seconds = Annotated[Figure, *read("s", zero=True)]
+Bytes = Annotated[Figure, *read("B")]
+SpareBytes = Annotated[Figure, *read("B", zero=True)]
+BytesPerSecond = Annotated[Figure, *read("B/s")]
+FlopsPerSecond = Annotated[Figure, *read("FLOP/s")]
+Watts = Annotated[Figure, *read("W")]
+UsdPerSecond = Annotated[Figure, *read("USD/s", zero=True)]
+Number = Annotated[Figure, *read("1")]
+SpareNumber = Annotated[Figure, *read("1", zero=True)]
+Fraction = Annotated[Figure, *read("1", most=1)]
+SpareFraction = Annotated[Figure, *read("1", zero=True, most=1)]
 Count = Annotated[int, Field(ge=1, le=10**12)]

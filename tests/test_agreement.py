@@ -131,7 +131,7 @@ def test_planned_points_reevaluated_alone_are_identical() -> None:
     assert len(found.top) > 10
     for row in found.top:
         asked = Workload(isl=4096, osl=512, concurrency=row.concurrency)
-        mine = estimate(LINEAR, SUPERNODE, row.layout["text"], asked, chips=8).to_dict()
+        mine = estimate(LINEAR, SUPERNODE, row.layout.text, asked, chips=8).to_dict()
         other = row.to_dict()
         mine_swings, other_swings = swings(mine), swings(other)
         assert mine == other
@@ -199,7 +199,7 @@ def test_plan_equals_brute_force(
 ) -> None:
     """The search finds exactly what a loop of single evaluations finds: the count, the best, the order."""
     found = plan(
-        LINEAR, SUPERNODE, Workload(isl=4096, osl=512), chips=chips, concurrency=concurrency, slo=slo, top=1000,
+        LINEAR, SUPERNODE, Workload(isl=4096, osl=512, concurrency=concurrency), chips=chips, slo=slo, top=1000,
         objective=objective,
     )  # fmt: skip
     every = singles(chips, concurrency, slo)
@@ -207,9 +207,9 @@ def test_plan_equals_brute_force(
     best: dict[str, float] = {}
     for (layout, _), q in every.items():
         best[layout] = min(best.get(layout, math.inf), sign * q[quantity])
-    assert {row.layout["text"] for row in found.top} == set(best)
-    scores = [sign * every[row.layout["text"], row.concurrency][quantity] for row in found.top]
-    assert all(same(score, best[row.layout["text"]]) for score, row in zip(scores, found.top, strict=True))
+    assert {row.layout.text for row in found.top} == set(best)
+    scores = [sign * every[row.layout.text, row.concurrency][quantity] for row in found.top]
+    assert all(same(score, best[row.layout.text]) for score, row in zip(scores, found.top, strict=True))
     assert all(a <= b or same(a, b) for a, b in pairwise(scores))
 
 

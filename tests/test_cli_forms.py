@@ -71,7 +71,7 @@ TABLES = {
     "chip": (["specs", "show", "zhenwu-m890"],
              ["memory_bandwidth", "TB/s", "estimated", "source", "2.8 TB/s to 4.9 TB/s"]),
     "system": (["specs", "show", SYSTEM], ["pool", "9.216 TB", "chips", "64", "ICN64"]),
-    "nothing-fits": ([*PLAN, "--tpot", "1us"], ["Nothing fits", "nearest", "TPOT is", "Ruled out"]),
+    "nothing-fits": ([*PLAN, "--tpot", "1us"], ["nearest", "tightest constraint: tpot", "TPOT is", "Ruled out"]),
 }  # fmt: skip
 
 

@@ -198,7 +198,7 @@ def test_bad_answers_are_told_in_a_line_and_asked_again(terminal, tmp_path):
     terminal.child.send(CLEAR + "1us" + ENTER)
     terminal.answer("? Arrivals", ENTER)
     terminal.answer("? Objective", ENTER)
-    terminal.wait("Nothing fits.")
+    terminal.wait("No layout meets the question.")
     terminal.wait("planner plan './my model.yaml' --on zhenwu-m890-supernode --isl 1023k --osl 1k --tpot 1us")
     terminal.answer("? Change one answer?", ENTER)
     assert terminal.exit_code() == 3

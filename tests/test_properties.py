@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from deployments import DEPLOYMENTS, K3, LINEAR, NAMES, SUPERNODE, Deployment
+from deployments import DEPLOYMENTS, K3, LINEAR, NAMES, SUPERNODE, Deployment, figure
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -341,6 +341,17 @@ def test_ranges_hold_the_value(deployment: Deployment) -> None:
         assert low <= found[part][name] * (1 + CLOSE), key
         assert high >= found[part][name] * (1 - CLOSE), key
     assert ("decode.tpot_s" in found["range"]) == (found["decode"]["tpot_s"] is not None)
+
+
+def test_fixed_times_count_what_they_are_per() -> None:
+    """Host time is paid per request of a group, layer time per layer, in each decode step."""
+    base = DEPLOYMENTS[0]
+    before = quantities(base)
+    for name, times in (("request_time", before["group"]), ("layer_time", base.case.model.layers)):
+        old = getattr(base.case.stack, name)
+        more = figure(old, old.value + 1e-3)
+        after = quantities(replace(base, stack_changes={name: more}))
+        assert after["decode_step_s"] - before["decode_step_s"] == pytest.approx(1e-3 * times, rel=1e-9), name
 
 
 def test_overlap_stays_between_the_longer_and_both() -> None:

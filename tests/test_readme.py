@@ -45,6 +45,14 @@ def test_the_readme_has_transcripts() -> None:
     assert len(transcripts()) >= 4
 
 
+def test_the_library_example_runs() -> None:
+    """The Python block of the README works as it stands."""
+    (block,) = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    names: dict[str, object] = {}
+    exec(block, names)
+    assert names["best"].decode.tpot_s <= 0.05  # type: ignore[attr-defined]
+
+
 if __name__ == "__main__":
     text = README.read_text()
     for match in reversed(list(BLOCK.finditer(text))):

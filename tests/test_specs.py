@@ -13,14 +13,14 @@ from conftest import Cli
 from pydantic import BaseModel
 
 from planner.evaluate.case import case_of
-from planner.evaluate.show import LOADERS, RECORDS
+from planner.evaluate.show import LOADERS
 from planner.kinds.attention import ATTENTION
 from planner.kinds.collectives import __all__ as COLLECTIVES
 from planner.kinds.feedforward import FEED_FORWARD
 from planner.kinds.formats import CHOICES, FORMATS
 from planner.kinds.residual import RESIDUAL
 from planner.record import RANGED, Figure
-from planner.specs.library import FOLDERS, load_chip, load_model, load_stack, load_system, names
+from planner.specs.library import FOLDERS, RECORDS, load_chip, load_model, load_stack, load_system, names
 from planner.specs.schema import FILES, schemas, write
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -220,6 +220,8 @@ def test_a_schema_refuses_what_the_record_refuses(kind: str, path: Path) -> None
     assert not validator.is_valid({key: value for key, value in data.items() if key != "title"})
     if kind == "chip":
         assert not validator.is_valid({**data, "memory": {**data["memory"], "value": 144}})
+    if kind == "stack":
+        assert not validator.is_valid({**data, "memory_fraction": {**data["memory_fraction"], "value": 1.5}})
 
 
 def test_schema_defaults_can_be_written() -> None:

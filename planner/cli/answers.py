@@ -140,6 +140,7 @@ def workload_of(answers: Answers) -> Any:
     return Workload(
         isl=parsed("isl", answers) or 1,
         osl=parsed("osl", answers) or 1,
+        concurrency=parsed("concurrency", answers),
         kv_format=parsed("kv_dtype", answers),
         state_format=parsed("state_dtype", answers),
         arrivals=parsed("arrivals", answers),

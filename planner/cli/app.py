@@ -5,15 +5,17 @@ stdout is data, stderr is narration. Nothing heavier than typer is imported unti
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
+import os
 import sys
 from typing import Annotated, Any
 
 import typer
 
 from planner.cli import options as o
-from planner.errors import ExitCode, PlannerError, one_line
+from planner.errors import BadInput, ExitCode, PlannerError, one_line
 
 app = typer.Typer(
     name="planner",
@@ -40,8 +42,16 @@ def emit(answer: Any, as_json: bool, draw: Any) -> None:
 
 
 @app.callback()
-def start(context: typer.Context) -> None:
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="print the version and stop", is_eager=True)] = False,
+) -> None:
     """Without a command: the interview on a terminal."""
+    if version:
+        from importlib.metadata import version as installed
+
+        sys.stdout.write(f"planner {installed('capacity-planner')}\n")
+        raise typer.Exit(0)
     if context.invoked_subcommand is not None:
         return
     from planner.cli.ask import interview
@@ -65,18 +75,18 @@ def plan(
     from planner.specs.workload import Slo
 
     workload = o.workload_of(
-        isl=isl, osl=osl, kv_dtype=kv_dtype, state_dtype=state_dtype, chunk=chunk, arrivals=arrivals,
-        memory_fraction=memory_fraction, prefix_hit=prefix_hit, routing_skew=routing_skew, draft_tokens=draft_tokens,
-        accepted_length=accepted_length, vision=vision,
+        isl=isl, osl=osl, concurrency=concurrency, kv_dtype=kv_dtype, state_dtype=state_dtype, chunk=chunk,
+        arrivals=arrivals, memory_fraction=memory_fraction, prefix_hit=prefix_hit, routing_skew=routing_skew,
+        draft_tokens=draft_tokens, accepted_length=accepted_length, vision=vision,
     )  # fmt: skip
-    o.choice(mode, "--mode", ("aggregated",))
+    if mode.lower() != "aggregated":
+        raise BadInput("--mode", f"{mode!r} is not built", "use aggregated: prefill and decode share the chips")
     slo = Slo(
         ttft_s=o.seconds(ttft, "--ttft"), tpot_s=o.seconds(tpot, "--tpot"), rate_per_s=o.per_second(rate, "--rate")
     )
     with narrated() as progress:
         answer = search(
             model, on, workload, slo=slo, stack=stack, chips=o.maybe_count(chips, "--chips"),
-            concurrency=o.maybe_count(concurrency, "--concurrency"),
             objective=o.choice(objective, "--objective", ("throughput", "latency", "cost")),
             top=o.count(top, "--top"), progress=progress,
         )  # fmt: skip
@@ -251,19 +261,23 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return failed("stopped", ExitCode.FAULT)
     except BrokenPipeError:
-        sys.stderr.close()
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader is gone: nothing is left to say
         return int(ExitCode.DONE)
+    except OSError as error:
+        return failed(f"stdout: {error.strerror}; check where the output goes", ExitCode.FAULT)
     except Exception as error:
         usage = getattr(error, "format_message", None)  # typer's own usage errors
         if usage is not None:
             command = getattr(getattr(error, "ctx", None), "command_path", "planner")
-            return failed(f"{command}: {usage()}; see `{command} --help`", ExitCode.BAD_INPUT)
+            return failed(f"{command}: {usage().rstrip('.')}; see `{command} --help`", ExitCode.BAD_INPUT)
         return failed(f"internal fault: {type(error).__name__}: {error}", ExitCode.FAULT)
 
 
 def failed(message: str, code: int) -> int:
-    """One line on stderr; the exit code."""
-    sys.stderr.write(one_line(message) + "\n")
+    """One line on stderr, if anyone can read it; the exit code."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(one_line(message) + "\n")
+        sys.stderr.flush()
     return int(code)
 
 

@@ -200,7 +200,7 @@ def planned(answers: a.Answers) -> Any:
     with narrated() as progress:
         return plan(
             model, system, a.workload_of(answers), slo=a.slo_of(answers), stack=stack,
-            concurrency=a.parsed("concurrency", answers), objective=a.parsed("objective", answers), progress=progress,
+            objective=a.parsed("objective", answers), progress=progress,
         )  # fmt: skip
 
 
@@ -227,8 +227,8 @@ def placed(answer: Any) -> str:
     """The layout of an estimate or a fit with its replicas."""
     if answer is None:
         return "nothing fits"
-    copies = answer.layout["replicas"]
-    return answer.layout["text"] + (f" x {copies} replicas" if copies > 1 else "")
+    copies = answer.layout.replicas
+    return answer.layout.text + (f" x {copies} replicas" if copies > 1 else "")
 
 
 def tell(line: str) -> None:

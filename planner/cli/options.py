@@ -9,10 +9,32 @@ import typer
 from planner.errors import BadInput, BadUnit, BadWorkload, UnknownName, nearest
 from planner.units import parse, parse_count
 
+
+def complete(kind: str) -> Any:
+    """A completer of the names of a kind of spec."""
+
+    def names_of(incomplete: str) -> list[str]:
+        from planner.specs.library import names
+
+        return [name for name in names(kind) if name.startswith(incomplete)]
+
+    return names_of
+
+
 Name = Annotated[
-    str, typer.Argument(metavar="MODEL", help="a name in model_specs/, or the path of a YAML in that form")
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        autocompletion=complete("model"),
+        help="a name in model_specs/, or the path of a YAML",
+    ),
 ]
-On = Annotated[str, typer.Option("--on", metavar="SYSTEM", help="a name in hardware_specs/systems/, or a path")]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on", metavar="SYSTEM", autocompletion=complete("system"), help="a name in hardware_specs/systems/, or a path"
+    ),
+]
 LayoutText = Annotated[str, typer.Option("--layout", metavar="LAYOUT", help="such as 'TP8 DP8 EP64'")]
 AnyLayout = Annotated[
     str | None, typer.Option("--layout", metavar="LAYOUT", help="such as 'TP8 DP8 EP64'; default: roomiest")
@@ -29,7 +51,10 @@ Ttft = Annotated[str | None, typer.Option("--ttft", metavar="T", help="target fo
 Tpot = Annotated[str | None, typer.Option("--tpot", metavar="T", help="target for time per output token, such as 50ms")]
 Chips = Annotated[str | None, typer.Option("--chips", metavar="N", help="chips lent; replicas fill them")]
 StackName = Annotated[
-    str | None, typer.Option("--stack", metavar="STACK", help="software stack; default: the system's")
+    str | None,
+    typer.Option(
+        "--stack", metavar="STACK", autocompletion=complete("stack"), help="software stack; default: the system's"
+    ),
 ]
 KvDtype = Annotated[str, typer.Option("--kv-dtype", metavar="D", help="cache format: bf16 fp8 int8 int4 mxfp4 nvfp4")]
 StateDtype = Annotated[str, typer.Option("--state-dtype", metavar="D", help="recurrent state format: fp32 bf16")]
@@ -135,7 +160,7 @@ def workload_of(
     return Workload(
         isl=count(isl, "--isl"),
         osl=count(osl, "--osl"),
-        concurrency=count(concurrency, "--concurrency") if concurrency is not None else 1,
+        concurrency=maybe_count(concurrency, "--concurrency"),
         kv_format=choice(kv_dtype, "--kv-dtype", CHOICES),
         state_format=choice(state_dtype, "--state-dtype", ("fp32", "bf16")),
         chunk=maybe_count(chunk, "--chunk"),

@@ -8,6 +8,9 @@ from planner.quantities import Operator, Say
 from planner.stages import FIRST, LAST, LAYER, MIXED
 
 PHASES = ("prefill", "decode")
+ROUNDING = 1e-13
+"""A smaller share of its phase is a difference of equal numbers."""
+OVERLAPPED = "engine.pipeline"
 
 
 def repeats(operator: Operator, on: Any, chunks: float) -> float:
@@ -37,8 +40,9 @@ def rows(say: Say, on: Any) -> list[dict[str, Any]]:
     """The breakdown: decode rows sum to the step, prefill rows to the TTFT of one prompt on an idle system."""
     chunks = say.rows["prompt_chunks"].value
     found = []
+    whole = {phase: sum(abs(o.time_s) for o in say.operators if o.phase == phase) for phase in PHASES}
     for operator in say.operators:
-        if operator.phase not in PHASES or operator.time_s == 0:
+        if operator.phase not in PHASES or abs(operator.time_s) <= whole[operator.phase] * ROUNDING:
             continue
         count = repeats(operator, on, chunks)
         time, floor = operator.time_s * count, operator.floor_s * count
@@ -60,10 +64,15 @@ def rows(say: Say, on: Any) -> list[dict[str, Any]]:
 
 
 def bounds(breakdown: list[dict[str, Any]], steps: float, prefills: float) -> dict[str, float]:
-    """Share of a request's chip time by bound: decode steps and its own prefill, hidden time taken off the network."""
+    """Share of a request's work on the chips by bound: decode steps, prefills; hidden exchange off the network.
+
+    Passes of a prompt that overlap in a pipeline are no bound of their own: they shorten all prefill rows alike.
+    """
     total = dict.fromkeys(("compute", "memory", "network", "latency"), 0.0)
     for row in breakdown:
         weight = steps if row["phase"] == "decode" else prefills
+        if row["operator"] == OVERLAPPED and row["time_s"] < 0:
+            continue
         bound = "network" if row["operator"] == "overlap" else row["bound"]
         total[bound] += row["time_s"] * weight
     whole = sum(total.values())

@@ -32,6 +32,13 @@ def case_of(model: str | Model, system: str | System, stack: str | Stack | None 
     return Case(found_model, found_system, chip, found_stack)
 
 
+def check_load(workload: Workload) -> int:
+    """The requests in flight, which one deployment cannot do without. Raises BadWorkload."""
+    if workload.concurrency is None:
+        raise BadWorkload("concurrency", "is not given", "say how many requests are in flight")
+    return workload.concurrency
+
+
 def check_workload(case: Case, workload: Workload) -> None:
     """Lengths within the model's context, a draft where one is asked for. Raises BadWorkload."""
     model, longest = case.model, case.model.max_context

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from planner.errors import BadSpec
 from planner.evaluate import breakdown
-from planner.evaluate.case import Point, case_of, check_workload, chips_lent, point_of
+from planner.evaluate.case import Point, case_of, check_load, check_workload, chips_lent, point_of
 from planner.evaluate.inputs import Case, setting
-from planner.evaluate.results import Cost, Decode, Estimate, Memory, Pool, Prefill, Serving
+from planner.evaluate.results import Cost, Decode, Estimate, LayoutAnswer, Memory, Pool, Prefill, Serving
 from planner.layout import KEYS, Layout
 from planner.model.deployment import deployment
 from planner.quantities import Numbers, Say
@@ -55,6 +57,7 @@ def estimate(
     """
     case = case_of(model, system, stack)
     check_workload(case, workload)
+    check_load(workload)
     found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
     lent = chips_lent(case, found, chips)
     from planner.evaluate.influence import assumptions
@@ -74,6 +77,11 @@ def assemble(
     """The answer for one point from a float run and the ranges of its headlines."""
     say, on = run(point)
     q = {name: quantity.value for name, quantity in say.rows.items()}
+    endless = [key for key, name in HEADLINES.items() if not math.isfinite(q[name])]
+    if endless:
+        raise BadSpec(
+            "specs", f"{endless[0]} comes out as no finite number", "check the figures of chip, stack and model"
+        )
     rows = breakdown.rows(say, on)
     memory = memory_of(case, q, workload.isl + workload.osl, lent)
     violations = memory_violations(q, memory)
@@ -86,7 +94,7 @@ def assemble(
         stack=case.stack.name,
         layout=layout_of(layout, replicas, lent),
         workload=workload.model_dump(),
-        concurrency=workload.concurrency,
+        concurrency=check_load(workload),
         feasible=not violations,
         violations=violations,
         memory=memory,
@@ -116,16 +124,17 @@ def range_basis() -> str:
     return BASIS
 
 
-def layout_of(layout: Layout, replicas: int, lent: int) -> dict[str, Any]:
-    """All keys, the chips of one replica, how many replicas on how many chips lent."""
+def layout_of(layout: Layout, replicas: int, lent: int) -> LayoutAnswer:
+    """A placed layout as an answer."""
     keys = {key: getattr(layout, key.lower()) for key in KEYS}
-    return {**keys, "chips": layout.chips, "replicas": replicas, "chips_lent": lent, "text": str(layout)}
+    return LayoutAnswer(**keys, chips=layout.chips, replicas=replicas, chips_lent=lent, text=str(layout))
 
 
-def memory_of(case: Case, q: dict[str, Any], length: int, lent: int) -> Memory:
-    """Memory of the stage that fits the fewest requests."""
+def memory_of(case: Case, q: dict[str, Any], length: int, lent: int, by: str = "used_bytes") -> Memory:
+    """Memory of one chip: of the fullest stage at this load, or (`by` requests) of the stage that fits the fewest."""
     stages = [i for i in range(len(q)) if f"memory_stage{i}_requests" in q]
-    worst = min(stages, key=lambda i: (q[f"memory_stage{i}_requests"], -q[f"memory_stage{i}_used_bytes"]))
+    keys = {i: (q[f"memory_stage{i}_requests"], -q[f"memory_stage{i}_used_bytes"]) for i in stages}
+    worst = min(stages, key=lambda i: keys[i] if by == "requests" else keys[i][1])
     stage = f"memory_stage{worst}_"
     weights = q[stage + "weights_bytes"]
     budget = q["memory_room_bytes"] - weights

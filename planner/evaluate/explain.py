@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.errors import UnknownName, nearest
 from planner.evaluate import breakdown
-from planner.evaluate.case import Point, case_of, check_workload, chips_lent, point_of
+from planner.evaluate.case import Point, case_of, check_load, check_workload, chips_lent, point_of
 from planner.evaluate.estimate import run
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Result
@@ -75,7 +75,7 @@ def explain(
         system=case.system.name,
         stack=case.stack.name,
         layout=str(found),
-        concurrency=workload.concurrency,
+        concurrency=check_load(workload),
         model=facts(case, point),
         breakdown=rows,
         bounds=breakdown.bounds(rows, q["serving_steps"], q["group"]),
@@ -148,15 +148,14 @@ def roofline(case: Case) -> dict[str, float]:
 
 
 def growing(case: Case, layout: Layout, workload: Workload) -> list[dict[str, Any]]:
-    """Decode step and prefill of one prompt, part by part, for contexts doubling from 8k to the model's limit.
+    """Decode step at a context and prefill of a prompt as long, part by part, doubling from 8k to the model's limit.
 
     exponent: d ln t / d ln context between a context and the one before: 0 constant, 1 linear, 2 quadratic.
     """
     found: list[dict[str, Any]] = []
     context = SHORTEST
     while context <= case.model.max_context:
-        room = min(workload.osl, context - 1)
-        asked = workload.model_copy(update={"isl": context - room, "osl": room})
+        asked = workload.model_copy(update={"isl": context, "osl": 1})
         say, on = run(point_of(case, layout, asked))
         parts: dict[tuple[str, str], float] = {}
         for row in breakdown.rows(say, on):

@@ -14,8 +14,8 @@ from planner.evaluate.grid import evaluate
 from planner.evaluate.inputs import Leaf
 from planner.model.structure import Structure
 
-LEAST = 1e-9
-"""A smaller relative change is rounding."""
+LEAST, DIGITS = 1e-9, 12
+"""A smaller relative change is rounding; digits kept of a change."""
 
 
 def swung(leaves: dict[str, Leaf]) -> tuple[list[str], dict[str, Any]]:
@@ -45,7 +45,7 @@ def assumptions(
     for key, name in wanted.items():
         base = np.broadcast_to(central[name], (points,))
         moved = np.broadcast_to(swings[name], (2 * len(names), points))
-        change[key] = np.where(base == 0, 0.0, moved / np.where(base == 0, 1, base) - 1)
+        change[key] = np.round(np.where(base == 0, 0.0, moved / np.where(base == 0, 1, base) - 1), DIGITS)
     return [used(leaves, names, {key: table[:, point] for key, table in change.items()}) for point in range(points)]
 
 

@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from planner.algebra import Q
-from planner.errors import BadSpec
 from planner.kinds.formats import value_bytes
 from planner.layout import Layout
 from planner.model.structure import Structure
@@ -25,24 +24,6 @@ from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 from planner.stages import heaviest, whole_model
 
-RESERVED = (
-    "model",
-    "chip",
-    "system",
-    "stack",
-    "kernel",
-    "link",
-    "layout",
-    "ask",
-    "constant",
-    "count",
-    "residual",
-    "draft",
-    "layer",
-    "mixed",
-    "embedding",
-    "head",
-)
 BASES = ("layer_time", "request_time", "prefill_factor")
 """Stack figures that stand for an operator; their status says how well they are known."""
 
@@ -119,8 +100,6 @@ def spec_parts(case: Case, workload: Workload) -> dict[str, tuple[BaseModel, str
     }
     for groups in (model.attention, model.feed_forward):
         for name, group in groups.items():
-            if name in RESERVED:
-                raise BadSpec(f"model {model.name}", f"group name {name!r} is reserved", "choose another name")
             parts[name] = (group, model.source)
     for name in type(stack.kernels).model_fields:
         parts[f"kernel.{name}"] = (getattr(stack.kernels, name), "stack spec")
@@ -159,7 +138,7 @@ def asked(workload: Workload, stack: Stack, length: int | None = None) -> dict[s
         "isl": (workload.isl, "1"),
         "osl": (workload.osl, "1"),
         "length": (length if length is not None else workload.isl + workload.osl, "1"),
-        "concurrency": (workload.concurrency, "1"),
+        "concurrency": (workload.concurrency or 1, "1"),
         "chunk": (workload.chunk or stack.chunk, "1"),
         "prefix_hit": (workload.prefix_hit, "1"),
         "routing_skew": (workload.routing_skew, "1"),

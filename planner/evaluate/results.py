@@ -16,6 +16,31 @@ class Result:
 
 
 @dataclass(frozen=True)
+class LayoutAnswer(Result):
+    """All keys of a layout, the chips of one replica, how many replicas on how many chips lent, and the text."""
+
+    TP: int
+    DP: int
+    EP: int
+    ETP: int
+    PP: int
+    DCP: int
+    CP: int
+    RED: int
+    chips: int
+    replicas: int
+    chips_lent: int
+    text: str
+
+    @property
+    def placed(self) -> str:
+        """'TP8 DP2 EP16 x 4 replicas, 64 chips (8 idle)'."""
+        copies = f" x {self.replicas} replicas" if self.replicas > 1 else ""
+        idle = self.chips_lent - self.replicas * self.chips
+        return f"{self.text}{copies}, {self.chips_lent} chips" + (f" ({idle} idle)" if idle else "")
+
+
+@dataclass(frozen=True)
 class Pool(Result):
     """Memory of all chips of the deployment together."""
 
@@ -54,7 +79,7 @@ class Fit(Memory):
     model: str = ""
     system: str = ""
     stack: str = ""
-    layout: dict[str, Any] = field(default_factory=dict)
+    layout: LayoutAnswer | None = None
     concurrency: int | None = None
     min_chips: int | None = None
     violations: list[dict[str, Any]] = field(default_factory=list)
@@ -100,14 +125,14 @@ class Cost(Result):
     usd_per_million_total_tokens: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate(Result):
     """`planner estimate`."""
 
     model: str
     system: str
     stack: str
-    layout: dict[str, Any]
+    layout: LayoutAnswer
     workload: dict[str, Any]
     concurrency: int
     feasible: bool
@@ -124,8 +149,13 @@ class Estimate(Result):
     expected_error: dict[str, Any]
     assumptions: list[dict[str, Any]]
 
+    def __repr__(self) -> str:
+        tpot = f"{self.decode.tpot_s:.4g} s" if self.decode.tpot_s is not None else "-"
+        times = f"TTFT {self.serving.ttft_s:.4g} s, TPOT {tpot}, {self.serving.tok_s_per_chip:.4g} tokens/s per chip"
+        return f"<Estimate {self.model} on {self.layout.placed}: {self.concurrency} in flight, {times}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Plan(Result):
     """`planner plan`."""
 
@@ -145,3 +175,7 @@ class Plan(Result):
     rejected_sentences: dict[str, str]
     nearest: dict[str, Any] | None
     notes: list[str]
+
+    def __repr__(self) -> str:
+        found = f"{self.feasible} of {self.evaluated} points feasible"
+        return f"<Plan {self.model} on {self.system}: {found}, best {self.best}>"

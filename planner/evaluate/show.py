@@ -7,19 +7,18 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
 from planner.errors import BadFile, BadSpec, UnknownName, nearest
+from planner.evaluate.case import case_of
 from planner.evaluate.totals import cache_sizes, totals
 from planner.kinds.attention import ATTENTION
-from planner.record import Record
-from planner.specs.hardware import Chip, System
 from planner.specs.huggingface.files import opened
 from planner.specs.library import (
     FOLDERS,
-    describe,
     existing,
     is_config,
+    is_path,
+    kind_of_keys,
     load_chip,
     load_model,
     load_stack,
@@ -28,25 +27,21 @@ from planner.specs.library import (
     read_yaml,
 )
 from planner.specs.model import Model
-from planner.specs.stack import Stack
 
-RECORDS: dict[str, type[Record]] = {"model": Model, "chip": Chip, "system": System, "stack": Stack}
 LOADERS = {"model": load_model, "chip": load_chip, "system": load_system, "stack": load_stack}
-MARKS = {"model": "attention", "chip": "memory_bandwidth", "system": "domain_chips", "stack": "kernels"}
-"""The key that tells a file's kind."""
 
 
 def kind_of(name: str) -> str:
     """model, chip, system or stack. Raises UnknownName, BadFile, BadSpec."""
     if is_config(name):
         data = opened(Path(name)).data if name.endswith(".json") else {}
-        return next((kind for kind, mark in MARKS.items() if kind != "model" and mark in data), "model")
-    if "/" in name or name.endswith((".yaml", ".yml", ".json")):
-        data = read_yaml(existing(Path(name)))
-        for kind, mark in MARKS.items():
-            if mark in data:
-                return kind
-        raise BadSpec(name, f"has none of the keys {', '.join(MARKS.values())}", "see a shipped spec for the form")
+        kind = kind_of_keys(data)
+        return kind if kind in ("chip", "system", "stack") else "model"
+    if is_path(name):
+        found = kind_of_keys(read_yaml(existing(Path(name))))
+        if found is None:
+            raise BadSpec(name, "has no key of a model, chip, system or stack", "see a shipped spec for the form")
+        return found
     for kind in FOLDERS:
         if name in names(kind):
             return kind
@@ -97,16 +92,15 @@ def shown_model(model: Model, kv_format: str, state_format: str) -> dict[str, An
 
 
 def check(path: str) -> dict[str, Any]:
-    """{kind, name, path, sound} of a spec file. Raises BadFile, BadSpec with what is wrong."""
+    """{kind, name, path, sound} of a spec file. Raises BadFile, BadSpec, UnknownName with what is wrong."""
     if is_config(path) and kind_of(path) == "model":
         return {"path": path, "kind": "model", "name": load_model(path).name, "sound": True}
-    place = existing(Path(path))
-    kind = kind_of(str(place) if "/" in str(place) else f"./{place}")
-    data = read_yaml(place)
-    try:
-        record: Any = RECORDS[kind].model_validate(data)
-    except ValidationError as error:
-        raise BadSpec(path, *describe(error, RECORDS[kind])) from None
+    place = str(existing(Path(path)))
+    written_as = place if is_path(place) else f"./{place}"
+    kind = kind_of(written_as)
+    record: Any = LOADERS[kind](written_as)
+    if kind == "system":
+        case_of(next(iter(names("model"))), record)
     return {"path": path, "kind": kind, "name": record.name, "sound": True}
 
 

@@ -1,7 +1,7 @@
 """Prefill: passes of at most `chunk` tokens per attention group.
 
-    new     = ISL (1 - hit),  chunks = ceil(new / chunk),  piece = new / chunks       (even pieces)
-    past    = ISL hit + (new - piece)/2                                               (mean over the pieces)
+    new     = max(ISL (1 - hit), 1),  chunks = ceil(new / chunk),  piece = new / chunks       (even pieces)
+    past    = ISL - new + (new - piece)/2                                             (mean over the pieces)
     idle    = k [ all stages + (chunks - 1) slowest ]                                 one prompt, idle system
     share   = k chunks slowest / packed                                               one prompt among many
 packed = max(1, floor(chunk / new)): among many, short prompts share a pass. k is the stack's prefill factor.
@@ -22,10 +22,10 @@ from planner.roofline import fixed
 
 def pieces(say: Say, on: Any) -> Any:
     """How a prompt is cut: new tokens, chunks, tokens of a piece, mean past, prompts packed in a pass."""
-    new = say("new_tokens", on.ask.isl * (1 - on.ask.prefix_hit), "prompt tokens not in the prefix cache")
+    new = say("new_tokens", maximum(on.ask.isl * (1 - on.ask.prefix_hit), 1), "prompt tokens not in the prefix cache")
     chunks = say("chunks", ceil_div(new, on.ask.chunk), "passes over one prompt")
     piece = say("piece", new / chunks, "tokens of one pass over one prompt")
-    past = say("past", on.ask.isl * on.ask.prefix_hit + (new - piece) / 2, "tokens already there, mean over passes")
+    past = say("past", on.ask.isl - new + (new - piece) / 2, "tokens already there, mean over passes")
     packed = say("packed", maximum(whole(on.ask.chunk / new), 1), "prompts in one saturated pass")
     return SimpleNamespace(chunks=chunks, piece=piece, past=past, packed=packed)
 

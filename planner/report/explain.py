@@ -29,7 +29,9 @@ def draw_explanation(found: Explanation, latex: bool = False) -> None:
     out.print(f"\na request's time on the chips, by bound: {bounds}")
     roofs = found.roofline
     out.print("\n[bold]Operators under the BF16 roof, decode and prefill[/bold]")
-    picture = plot.roofline(found.breakdown, roofs["memory_bandwidth_bytes_per_s"], roofs["bf16_flops_per_s"])
+    picture = plot.roofline(
+        found.breakdown, roofs["memory_bandwidth_bytes_per_s"], roofs["bf16_flops_per_s"], out.width
+    )
     out.print(picture, markup=False)
     draw_facts(found)
     if latex:
@@ -77,6 +79,22 @@ def draw_growth(found: Explanation) -> None:
             power = "-" if not last or last[0] is None else f"{last[0]:.2f}"
             grid.add_row(part, *("-" if t is None else show_time(t) for t in times), power)
         console().print(grid)
+        console().print(f"[dim]{verdict(found.growth[-1]['parts'], phase)}[/dim]")
+
+
+FLAT, STEEP = 0.1, 1.1
+"""Exponents below which a part hardly grows, and above which it grows faster than the context."""
+
+
+def verdict(parts: list[dict[str, Any]], phase: str) -> str:
+    """Which parts stay, which grow in proportion, which faster, at the longest context."""
+    mine = [r for r in parts if r["phase"] == phase and r["exponent"] is not None and not r["part"].startswith("whole")]
+    kinds = {
+        "constant": [r["part"] for r in mine if r["exponent"] < FLAT],
+        "up to linear": [r["part"] for r in mine if FLAT <= r["exponent"] <= STEEP],
+        "faster than linear": [r["part"] for r in mine if r["exponent"] > STEEP],
+    }
+    return "; ".join(f"{name}: {', '.join(names)}" for name, names in kinds.items() if names)
 
 
 def parts_of(growth: list[dict[str, Any]], phase: str) -> list[str]:

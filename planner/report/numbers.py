@@ -30,7 +30,7 @@ def written(value: float | None, unit: str) -> str:
     if unit == "s":
         return show_time(value)
     if unit == "1/s":
-        return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
     return show(value, unit)
 
 

@@ -8,11 +8,13 @@ from typing import Any
 import plotille
 
 WIDTH, HEIGHT = 70, 16
+MARGIN = 16
+"""Columns a figure takes beside its canvas."""
 
 
-def _figure(x_label: str, y_label: str) -> Any:
+def _figure(x_label: str, y_label: str, width: int) -> Any:
     figure = plotille.Figure()
-    figure.width, figure.height = WIDTH, HEIGHT
+    figure.width, figure.height = max(20, min(WIDTH, width - MARGIN)), HEIGHT
     figure.x_label, figure.y_label = x_label, y_label
     figure.color_mode = "names"
     figure.with_colors = False
@@ -27,9 +29,9 @@ def _log_ticks(figure: Any) -> None:
     figure.register_label_formatter(float, tick)
 
 
-def front(points: list[dict[str, Any]]) -> str:
+def front(points: list[dict[str, Any]], width: int) -> str:
     """tokens/s per chip against tokens/s per user, both axes logarithmic."""
-    figure = _figure("tokens/s per user", "tokens/s per chip")
+    figure = _figure("tokens/s per user", "tokens/s per chip", width)
     _log_ticks(figure)
     xs = [math.log10(p["tok_s_per_user"]) for p in points]
     ys = [math.log10(p["tok_s_per_chip"]) for p in points]
@@ -44,10 +46,10 @@ def _limits(figure: Any, xs: list[float], ys: list[float]) -> None:
         setter(min_=min(values) - room, max_=max(values) + room)
 
 
-def roofline(rows: list[dict[str, Any]], bandwidth: float, peak: float) -> str:
+def roofline(rows: list[dict[str, Any]], bandwidth: float, peak: float, width: int) -> str:
     """Operators under the roof: FLOP/s reached against FLOP per byte, both logarithmic."""
     placed = [(r["flops"] / r["bytes"], r["flops"] / r["time_s"]) for r in rows if r["bytes"] > 0 and r["flops"] > 0]
-    figure = _figure("FLOP per byte", "FLOP/s")
+    figure = _figure("FLOP per byte", "FLOP/s", width)
     _log_ticks(figure)
     xs = [math.log10(x) for x, _ in placed]
     ys = [math.log10(y) for _, y in placed]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.markup import escape
@@ -14,14 +15,15 @@ from planner.units import show, show_time
 
 FRONT_ROWS = 8
 ASSUMPTION_ROWS = 15
-HEADINGS = ("TTFT", "TPOT", "tok/s/chip", "tok/s/user", "GB/chip", "pool", "$/M out")
+WITH_SENTENCE = 110
+"""Columns from which operators are explained in the table."""
 
 
 def draw_plan(plan: Plan) -> None:
     """Ten best layouts, the front, what was ruled out, which inputs are estimates."""
     out = console()
     if plan.best is None:
-        out.print(f"[bold]Nothing fits.[/bold] {plan.model} on {plan.system} with {plan.stack}")
+        out.print(f"[bold]No layout meets the question.[/bold] {plan.model} on {plan.system} with {plan.stack}")
         if plan.nearest:
             near = plan.nearest
             missed = f"tightest constraint: {near['constraint']}, missed by {show(near['missed_by'], near['unit'])}"
@@ -30,18 +32,22 @@ def draw_plan(plan: Plan) -> None:
         draw_rejected(plan)
         return
     best, workload = plan.best, plan.best.workload
-    out.print(f"[bold]{plan.model} on {plan.system}[/bold], stack {plan.stack}, {best.layout['chips_lent']} chips")
+    out.print(f"[bold]{plan.model} on {plan.system}[/bold], stack {plan.stack}, {best.layout.chips_lent} chips")
     out.print(
         f"prompt {workload['isl']:,} + output {workload['osl']:,} tokens, cache {workload['kv_format']}, state "
         f"{workload['state_format']}, {workload['arrivals']} arrivals; ranked by {plan.objective}. "
         f"Batch is requests in flight over all chips."
     )
     out.print(f"[dim]second lines: {best.range_basis}[/dim]\n")
+    columns = plan_columns(out.width)
     grid = table()
-    for name in ("", "layout", "batch", *HEADINGS, "bound by"):
-        grid.add_column(name, justify="left" if name in ("layout", "bound by") else "right")
+    for name, _ in columns:
+        left = name in ("layout", "bound by")
+        grid.add_column(
+            name, justify="left" if left else "right", no_wrap=name != "layout", min_width=LAYOUT if left else None
+        )
     for rank, row in enumerate(plan.top, 1):
-        grid.add_row(str(rank), *plan_cells(row))
+        grid.add_row(*(cell(rank, row) for _, cell in columns))
     out.print(grid)
     for note in notes(plan):
         out.print(f"[dim]{escape(note)}[/dim]")
@@ -51,23 +57,59 @@ def draw_plan(plan: Plan) -> None:
     out.print(f"\n[dim]{plan.evaluated:,} points priced in {plan.seconds:.2f} s; {plan.feasible:,} feasible[/dim]")
 
 
-def plan_cells(row: Estimate) -> list[str]:
-    """One layout of a plan."""
-    copies = row.layout["replicas"]
-    bands = row.range
+Cell = Callable[[int, Estimate], str]
+COLUMNS: tuple[tuple[int, str, Cell], ...] = (
+    (0, "", lambda rank, row: str(rank)),
+    (0, "layout", lambda rank, row: layout_cell(row)),
+    (0, "batch", lambda rank, row: f"{row.concurrency:,}"),
+    (0, "TTFT", lambda rank, row: ranged(row.serving.ttft_s, row.range.get("serving.ttft_s"), "s")),
+    (0, "TPOT", lambda rank, row: ranged(row.decode.tpot_s, row.range.get("decode.tpot_s"), "s")),
+    (
+        0,
+        "tok/s/chip",
+        lambda rank, row: ranged(row.serving.tok_s_per_chip, row.range.get("serving.tok_s_per_chip"), "1/s"),
+    ),
+    (
+        0,
+        "tok/s/user",
+        lambda rank, row: ranged(row.decode.tok_s_per_user, row.range.get("decode.tok_s_per_user"), "1/s"),
+    ),
+    (110, "GB/chip", lambda rank, row: held_cell(row)),
+    (118, "pool", lambda rank, row: pool_cell(row)),
+    (100, "$/M out", lambda rank, row: price_cell(row)),
+    (92, "bound by", lambda rank, row: main_bound(row.bounds)),
+)
+"""(narrowest console that shows it, heading, cell) of every column of a plan; the narrower ones are in --json."""
+LAYOUT = 9
+
+
+def plan_columns(width: int) -> list[tuple[str, Cell]]:
+    """The columns a console of this width has room for."""
+    return [(name, cell) for least, name, cell in COLUMNS if width >= least]
+
+
+def layout_cell(row: Estimate) -> str:
+    """The layout, with its replicas below."""
+    copies = row.layout.replicas
+    return row.layout.text + (f"\n[dim]x {copies} replicas[/dim]" if copies > 1 else "")
+
+
+def held_cell(row: Estimate) -> str:
+    """Memory held on the fullest chip, of its capacity."""
+    memory = row.memory
+    return f"{memory.used_bytes_per_chip / 1e9:.1f}\n[dim]of {memory.capacity_bytes_per_chip / 1e9:.0f}[/dim]"
+
+
+def pool_cell(row: Estimate) -> str:
+    """Memory held on all chips, of theirs."""
     pool = row.memory.pool
-    return [
-        row.layout["text"] + (f"\n[dim]x {copies} replicas[/dim]" if copies > 1 else ""),
-        f"{row.concurrency:,}",
-        ranged(row.serving.ttft_s, bands.get("serving.ttft_s"), "s"),
-        ranged(row.decode.tpot_s, bands.get("decode.tpot_s"), "s"),
-        ranged(row.serving.tok_s_per_chip, bands.get("serving.tok_s_per_chip"), "1/s"),
-        ranged(row.decode.tok_s_per_user, bands.get("decode.tok_s_per_user"), "1/s"),
-        f"{row.memory.used_bytes_per_chip / 1e9:.1f}\n[dim]of {row.memory.capacity_bytes_per_chip / 1e9:.0f}[/dim]",
-        f"{pool.used_bytes / 1e12:.2f}\n[dim]of {pool.capacity_bytes / 1e12:.3g} TB[/dim]",
-        ranged(row.cost.usd_per_million_output_tokens, bands.get("cost.usd_per_million_output_tokens"), "USD"),
-        main_bound(row.bounds),
-    ]
+    return f"{pool.used_bytes / 1e12:.2f}\n[dim]of {pool.capacity_bytes / 1e12:.3g} TB[/dim]"
+
+
+def price_cell(row: Estimate) -> str:
+    """The whole bill over output tokens."""
+    pair = row.range.get("cost.usd_per_million_output_tokens")
+    return ranged(row.cost.usd_per_million_output_tokens, pair, "USD")
 
 
 def notes(plan: Plan) -> list[str]:
@@ -85,7 +127,7 @@ def draw_front(plan: Plan) -> None:
     """The front as a picture and a few of its points."""
     out = console()
     out.print("\n[bold]Front: no other point gives more to a user at the same yield of a chip[/bold]")
-    out.print(plot.front(plan.front), markup=False)
+    out.print(plot.front(plan.front, out.width), markup=False)
     rows = table()
     for name in ("tok/s/user", "tok/s/chip", "TPOT", "TTFT", "batch", "layout"):
         rows.add_column(name, justify="left" if name == "layout" else "right")
@@ -119,13 +161,22 @@ def draw_assumptions(answer: Estimate | Fit) -> None:
     fit = isinstance(answer, Fit)
     keys = ("memory.max_concurrency",) if fit else ("serving.tok_s_per_chip", "decode.tpot_s")
     rows = table("\nEstimated inputs, strongest first (effect of the low and the high end alone)")
-    for name in ("input", "value", "range", "status", *(key.split(".")[1].removesuffix("_s") for key in keys)):
-        rows.add_column(name)
+    shown = out.width >= WITH_SENTENCE
+    heads = (
+        "input",
+        "value",
+        "range",
+        *(("status",) if shown else ()),
+        *(key.split(".")[1].removesuffix("_s") for key in keys),
+    )
+    for name in heads:
+        rows.add_column(name, no_wrap=True)
     for row in answer.assumptions[:ASSUMPTION_ROWS]:
         unit = row["unit"]
         band = f"{show(row['low'], unit)} to {show(row['high'], unit)}"
         effects = [effect(row["effect"].get(key)) for key in keys]
-        rows.add_row(row["name"], show(row["value"], unit), band, row["status"], *effects)
+        status = (row["status"],) if shown else ()
+        rows.add_row(row["name"], show(row["value"], unit), band, *status, *effects)
     out.print(rows)
     more = len(answer.assumptions) - ASSUMPTION_ROWS
     if more > 0:
@@ -141,8 +192,7 @@ def draw_estimate(answer: Estimate) -> None:
     """One layout: headlines with ranges, memory, operators."""
     out = console()
     layout = answer.layout
-    chips = f"{layout['chips_lent']} chips"
-    out.print(f"[bold]{answer.model} on {answer.system}[/bold], stack {answer.stack}, {layout['text']}, {chips}")
+    out.print(f"[bold]{answer.model} on {answer.system}[/bold], stack {answer.stack}, {layout.placed}")
     for violation in answer.violations:
         out.print(f"[bold]does not fit:[/bold] {escape(violation['sentence'])}")
     rows = table()
@@ -208,12 +258,26 @@ def draw_operators(rows: list[dict[str, Any]]) -> None:
         grid = table(
             f"\n{phase}: {show_time(whole)} " + ("a step" if phase == "decode" else "for one prompt, idle system")
         )
-        for name in ("operator", "runs", "time", "share", "floor", "reached", "bound", "basis", "what"):
-            grid.add_column(name, justify="right" if name in ("runs", "time", "share", "floor", "reached") else "left")
+        wide = out.width >= WITH_SENTENCE
+        names = (
+            "operator",
+            "runs",
+            "time",
+            "share",
+            "floor",
+            "reached",
+            "bound",
+            "basis",
+            *(("what",) if wide else ()),
+        )
+        for name in names:
+            left = name in ("operator", "bound", "basis", "what")
+            grid.add_column(name, justify="left" if left else "right", no_wrap=name != "what")
         for r in mine:
             grid.add_row(
                 r["operator"], str(r["count"]), show_time(r["time_s"]), share(r["time_s"] / whole),
-                show_time(r["floor_s"]), share(r["floor_share_fraction"]), r["bound"], r["basis"], r["sentence"],
+                show_time(r["floor_s"]), share(r["floor_share_fraction"]), r["bound"], r["basis"],
+                *((r["sentence"],) if wide else ()),
             )  # fmt: skip
         out.print(grid)
 
@@ -221,8 +285,8 @@ def draw_operators(rows: list[dict[str, Any]]) -> None:
 def draw_fit(answer: Fit) -> None:
     """Memory of one layout."""
     out = console()
-    lent = answer.layout["chips_lent"]
-    out.print(f"[bold]{answer.model} on {answer.system}[/bold], {answer.layout['text']}, {lent} chips")
+    where = answer.layout.placed if answer.layout else ""
+    out.print(f"[bold]{answer.model} on {answer.system}[/bold], {where}")
     for violation in answer.violations:
         out.print(f"[bold]does not fit:[/bold] {escape(violation['sentence'])}")
     rows = table()

@@ -24,8 +24,8 @@ from planner.specs.model import Model
 from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 
-MORE_CHIPS_TRIED = 4096
-"""How far beyond the lower bound `min_chips` is looked for."""
+EVERY_COUNT, COARSE, FURTHER, MOST_CHIPS = 64, 8, 4, 8192
+"""`min_chips` tries every count from the lower bound on, then multiples of eight up to four times as many."""
 
 
 def fit(
@@ -49,6 +49,8 @@ def fit(
     if not 1 <= length <= case.model.max_context:
         what = f"{length} tokens is not within 1 to the {case.model.max_context} of {case.model.name}"
         raise BadWorkload("max-len", what, f"use 1 to {case.model.max_context}")
+    if concurrency is not None and concurrency < 1:
+        raise BadWorkload("concurrency", f"{concurrency} is below 1", "give a whole number from 1")
     base = workload or Workload(isl=1, osl=1)
     one = base.model_copy(
         update={"isl": max(length - 1, 1), "osl": min(1, length - 1) or 1, "concurrency": concurrency or 1}
@@ -63,7 +65,7 @@ def fit(
     most = int(q["memory_max_concurrency"])
     if concurrency is None and most > 0:
         q = quantities(case, found, one.model_copy(update={"concurrency": most}), replicas, lent, length)
-    memory = memory_of(case, q, length, lent)
+    memory = memory_of(case, q, length, lent, by="requests")
     point = point_of(case, found, one, replicas, lent, length)
     return Fit(
         **memory.__dict__,
@@ -103,7 +105,11 @@ def min_chips(case: Case, workload: Workload, length: int) -> int | None:
     """The fewest chips on which some legal layout holds one request of this length; None when none is found."""
     usable = case.chip.memory.value * (workload.memory_fraction or case.stack.memory_fraction.value)
     start = max(1, math.ceil(totals(case.model).text_bytes / usable))
-    for chips in range(start, start + MORE_CHIPS_TRIED):
+    if start > MOST_CHIPS:
+        return None
+    every = range(start, start + EVERY_COUNT)
+    coarse = range((every.stop + COARSE - 1) // COARSE * COARSE, min(every.stop * FURTHER, MOST_CHIPS), COARSE)
+    for chips in (*every, *coarse):
         layouts = list(legal(chips, case.model, Counter()))
         if not layouts:
             continue

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from planner.errors import BadWorkload
+from planner.errors import BadWorkload, UnknownName, nearest
 from planner.evaluate.case import case_of, check_chips, check_workload, point_of
 from planner.evaluate.estimate import HEADLINES, assemble
 from planner.evaluate.grid import evaluate, evaluate_blocks
@@ -27,8 +27,8 @@ from planner.evaluate.inputs import Case, asked, leaves
 from planner.evaluate.ranges import ranges
 from planner.evaluate.results import Plan
 from planner.layout import head_refusal
-from planner.quantities import unit_of
 from planner.model.deployment import capacity
+from planner.quantities import unit_of
 from planner.search.constraints import CONSTRAINTS, RULES, active
 from planner.search.front import front
 from planner.search.space import Space, batches, candidates, most_requests, narrowed, space_of
@@ -55,15 +55,14 @@ def plan(
     slo: Slo | None = None,
     stack: str | Stack | None = None,
     chips: int | None = None,
-    concurrency: int | None = None,
     objective: Objective = "throughput",
     top: int = 10,
     progress: Callable[[str], None] = lambda stage: None,
 ) -> Plan:
     """The best layouts for a workload under targets, the front, and what ruled the rest out.
 
-    concurrency: requests in flight over the deployment; None searches the batch too. Raises BadInput leaves; a plan
-    with no feasible point is an answer (`best` null, `nearest` filled).
+    workload.concurrency: None searches the batch too. Raises BadInput leaves; a plan with no feasible point is an
+    answer (`best` null, `nearest` filled).
     """
     begin = time.perf_counter()
     case = case_of(model, system, stack)
@@ -72,6 +71,8 @@ def plan(
     if lent < 1 or top < 1:
         raise BadWorkload("chips" if lent < 1 else "top", "must be at least 1", "give a whole number from 1")
     check_workload(case, workload)
+    if objective not in RANKED:
+        raise UnknownName("objective", f"unknown objective {objective!r}", nearest(str(objective), RANKED))
     targets = slo or Slo()
     refused: Counter[str] = Counter()
     progress("listing legal layouts")
@@ -82,29 +83,36 @@ def plan(
     fitting = np.flatnonzero(most >= 1)
     refused["memory"] += len(space.layouts) - len(fitting)
     if not len(fitting):
-        nearest = nearest_memory(space)
-        return answer(case, objective, space, 0, 0, begin, setup, refused, nearest=nearest)
+        near = nearest_memory(space)
+        return answer(case, objective, space, 0, 0, begin, setup, refused, nearest=near)
     held = narrowed(space, fitting)
-    groups, distinct = batch_mesh(held, most[fitting], concurrency)
+    groups, distinct = batch_mesh(held, most[fitting], workload.concurrency)
     values = {**held.values, "ask.concurrency": groups}
     found = evaluate_blocks(held.shape, values, held.raw, WANTED, len(groups))
     allowed = constrained(found, distinct, targets, refused)
     counts = (int(distinct.sum()), int(allowed.sum()))
     if not allowed.any():
-        nearest = nearest_point(held, groups, distinct, found, targets)
-        return answer(case, objective, space, *counts, begin, setup, refused, nearest=nearest)
+        near = nearest_point(held, groups, distinct, found, targets)
+        return answer(case, objective, space, *counts, begin, setup, refused, nearest=near)
     progress("ranking")
     ranked = best_of_layouts(found, allowed, objective, targets, groups)[:top]
     line = front_rows(held, groups, found, allowed)
     seconds = time.perf_counter() - begin - setup
     chosen = estimates(held, groups, ranked)
     result = answer(case, objective, space, *counts, begin, setup, refused, chosen=chosen, line=line)
-    return replace(result, seconds=seconds, notes=notes(targets, concurrency, objective))
+    return replace(result, seconds=seconds, notes=notes(targets, workload.concurrency, objective))
 
 
 def notes(slo: Slo, concurrency: int | None, objective: Objective) -> list[str]:
     """What the ranking did that a reader may not expect."""
-    if slo.given() or concurrency is not None or objective == "latency":
+    if slo.rate_per_s is not None:
+        return [
+            f"each layout runs at the smallest batch that serves {slo.rate_per_s:g} requests/s, and is ranked there by "
+            f"{objective}; the bill is spread over what it then serves"
+        ]
+    if slo.given():
+        return ["targets are met at the central value of the specs; see the ranges for how safely"]
+    if concurrency is not None or objective == "latency":
         return []
     return [
         "no target given: rows are the batches that yield most per chip, whatever a user waits; "

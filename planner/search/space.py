@@ -21,6 +21,7 @@ SMALL_SYSTEM = 16
 IDLE_SHARE = 1 / 8
 EVERY_BATCH = 16
 BATCH_STEP = 1.08
+LARGEST_BATCH = 10**6
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ def most_requests(space: Space) -> Any:
 
 def batches(most: int) -> Any:
     """Requests of a group to try: every one up to 16, then steps of 8 %, the last not below `most`."""
+    most = min(most, LARGEST_BATCH)
     steps = int(np.ceil(np.log(max(most, EVERY_BATCH) / EVERY_BATCH) / np.log(BATCH_STEP)))
     above = np.round(EVERY_BATCH * BATCH_STEP ** np.arange(1, steps + 1))
     return np.unique(np.concatenate([np.arange(1, EVERY_BATCH + 1), above]))

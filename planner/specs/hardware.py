@@ -5,7 +5,7 @@ A bandwidth field says which way it counts: `each_way` is one direction, `both_w
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from planner.kinds.formats import FormatName
 from planner.record import Bytes, BytesPerSecond, Count, Figure, FlopsPerSecond, Number, Record, UsdPerSecond, Watts
@@ -17,7 +17,7 @@ class Chip(Record):
     A rate that the chip does not have is null; a kernel that asks for it is refused.
     """
 
-    name: str
+    name: str = Field(min_length=1)
     title: str
     vendor: str
     memory: Bytes = Field(description="memory capacity of one chip")
@@ -42,7 +42,7 @@ class Chip(Record):
 class System(Record):
     """Chips joined by fabrics. One chip's memory is its own; `pooled` systems report the sum as well."""
 
-    name: str
+    name: str = Field(min_length=1)
     title: str
     chip: str
     stack: str = Field(description="default software stack")
@@ -54,3 +54,13 @@ class System(Record):
     pooled_memory: bool
     source: str = Field(min_length=1)
     note: str = ""
+
+    @model_validator(mode="after")
+    def adds_up(self) -> System:
+        """Servers hold all chips, and a domain is not larger than the system."""
+        if self.servers * self.chips_per_server != self.chips:
+            held = f"{self.servers} servers x {self.chips_per_server} chips"
+            raise ValueError(f"{held} are not the {self.chips} chips of the system")
+        if self.domain_chips > self.chips:
+            raise ValueError(f"a domain of {self.domain_chips} chips is larger than the system of {self.chips}")
+        return self

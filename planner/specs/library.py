@@ -8,6 +8,7 @@ Folders, first found wins: the checkout beside the package, the copy inside an i
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +22,9 @@ from planner.specs.hardware import Chip, System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
 
-LARGEST_SPEC = 1_000_000  # bytes; the largest shipped is about 20 kB
+LARGEST_SPEC = 200_000  # bytes; the largest shipped is about 20 kB
+LONGEST_NAME = 1000
+LONGEST_FILE_NAME = 200
 DEEPEST_SPEC = 40  # levels of nesting; the deepest shipped is 5
 FOLDERS = {
     "model": "model_specs",
@@ -29,6 +32,8 @@ FOLDERS = {
     "system": "hardware_specs/systems",
     "stack": "hardware_specs/stacks",
 }
+COMMON = {"name", "title", "source", "note", "chip", "stack", "layers"}
+"""Keys that several kinds of spec have, or that name one from another."""
 R = TypeVar("R", bound=Record)
 
 
@@ -44,19 +49,21 @@ def folders(kind: str) -> list[Path]:
 
 def names(kind: str) -> list[str]:
     """The names of a kind, sorted."""
-    return sorted({path.stem for place in folders(kind) for path in place.glob("*.yaml")})
+    found = {path.stem for place in folders(kind) for path in place.glob("*.yaml") if path.is_file()}
+    return sorted(name for name in found if name.isprintable())
 
 
 def find(kind: str, name: str) -> Path:
     """The file of a name or path. Raises UnknownName, BadFile."""
-    if not name or len(name) > 1000 or "\0" in name:
+    if not name or len(name) > LONGEST_NAME or "\0" in name:
         raise UnknownName(kind, f"{name[:40]!r} is not a name", f"see `planner specs list`; {nearest('', names(kind))}")
-    if "/" in name or "\\" in name or name.endswith((".yaml", ".yml", ".json")):
+    if is_path(name):
         return existing(Path(name))
-    for place in folders(kind):
-        if (place / f"{name}.yaml").is_file():
-            return place / f"{name}.yaml"
-    raise UnknownName(kind, f"unknown {kind} {name!r}", nearest(name, names(kind)))
+    if len(name) <= LONGEST_FILE_NAME:
+        for place in folders(kind):
+            if (place / f"{name}.yaml").is_file():
+                return place / f"{name}.yaml"
+    raise UnknownName(kind, f"unknown {kind} {name[:LONGEST_FILE_NAME]!r}", nearest(name, names(kind)))
 
 
 def existing(path: Path) -> Path:
@@ -95,6 +102,16 @@ def _mapping(loader: Any, node: Any) -> dict[Any, Any]:
     return {loader.construct_object(k, deep=True): loader.construct_object(v, deep=True) for k, v in node.value}
 
 
+PLAIN = {
+    "tag:yaml.org,2002:bool": (r"^(?:true|false)$", "tf"),
+    "tag:yaml.org,2002:int": (r"^[-+]?(?:0|[1-9][0-9]{0,30})$", "-+0123456789"),
+    "tag:yaml.org,2002:float": (r"^[-+]?[0-9]{1,30}\.[0-9]{0,30}(?:[eE][-+]?[0-9]{1,3})?$", "-+0123456789"),
+    "tag:yaml.org,2002:null": (r"^(?:null|~|)$", ["n", "~", ""]),
+}
+"""What an unquoted scalar can be beside text: YAML 1.1 also reads 0100 as 64, 1:30 as 90 and no as false."""
+StrictLoader.yaml_implicit_resolvers = {}
+for tag, (pattern, first) in PLAIN.items():
+    StrictLoader.add_implicit_resolver(tag, re.compile(pattern), list(first))
 StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
@@ -117,6 +134,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         ) from None
     except (RecursionError, ValueError) as error:
         raise BadFile(str(path), f"cannot be read as YAML: {error}", "mend the file") from None
+    if not text.strip():
+        raise BadFile(str(path), "is empty", "see a shipped spec for the form")
     if not isinstance(data, dict):
         raise BadFile(
             str(path), f"holds {type(data).__name__}, not a mapping of keys", "see a shipped spec for the form"
@@ -128,6 +147,9 @@ def refuse_deep(text: str, path: Path) -> None:
     """Nesting is counted on events, before any object is built; aliases are refused, since they can multiply."""
     depth = 0
     for event in yaml.parse(text, Loader=StrictLoader):
+        tag = getattr(event, "tag", None)
+        if tag:
+            raise BadFile(str(path), f"uses the YAML tag {tag}", "write the plain value")
         if isinstance(event, yaml.AliasEvent):
             raise BadFile(str(path), "uses a YAML alias", "write the value out")
         if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
@@ -143,6 +165,10 @@ def refuse_deep(text: str, path: Path) -> None:
 def read(record: type[R], path: Path) -> R:
     """The record in a YAML file. Raises BadFile, BadSpec."""
     data = read_yaml(path)
+    kind = kind_of_keys(data)
+    if kind is not None and RECORDS[kind] is not record:
+        wanted = record.__name__.lower()
+        raise BadSpec(str(path), f"is a {kind} spec, and a {wanted} is needed", f"name a {wanted}")
     try:
         return record.model_validate(data)
     except ValidationError as error:
@@ -168,6 +194,16 @@ def describe(error: ValidationError, record: type[Record]) -> tuple[str, str]:
 @cache
 def _read(record: type[R], path: Path, changed_ns: int) -> R:
     return read(record, path)
+
+
+RECORDS: dict[str, type[Record]] = {"model": Model, "chip": Chip, "system": System, "stack": Stack}
+
+
+def kind_of_keys(data: dict[str, Any]) -> str | None:
+    """The kind of spec whose keys a mapping has most of; None where it has none of any."""
+    shared = {kind: len(set(data) & (set(record.model_fields) - COMMON)) for kind, record in RECORDS.items()}
+    best = max(shared, key=lambda kind: shared[kind])
+    return best if shared[best] else None
 
 
 def load(record: type[R], kind: str, name: str) -> R:
@@ -229,8 +265,21 @@ def load_chip(name: str) -> Chip:
 
 
 def load_system(name: str) -> System:
-    """The system of a name or path. Its chip and stack are looked up when they are used."""
-    return load(System, "system", name)
+    """The system of a name or path. Paths in it count from its own folder; chip and stack are read when used."""
+    system = load(System, "system", name)
+    folder = find("system", name).parent
+    update = {key: beside(folder, getattr(system, key)) for key in ("chip", "stack")}
+    return system.model_copy(update=update)
+
+
+def beside(folder: Path, name: str) -> str:
+    """A path from a folder; a plain name is left alone."""
+    return str(folder / name) if is_path(name) else name
+
+
+def is_path(name: str) -> bool:
+    """Written as a path, not as the name of a shipped spec."""
+    return "/" in name or "\\" in name or name.endswith((".yaml", ".yml", ".json"))
 
 
 def load_stack(name: str) -> Stack:

@@ -13,6 +13,13 @@ from planner.kinds.formats import FormatName
 from planner.kinds.residual import Residual
 from planner.record import Count, Record
 
+GROUP = re.compile(r"^[a-z][a-z0-9_]{0,39}$", re.ASCII)
+RESERVED = frozenset({
+    "model", "chip", "system", "stack", "kernel", "link", "layout", "ask", "constant", "count", "residual", "draft",
+    "basis", "layer", "mixed", "embedding", "head", "hop", "once", "prompt", "group", "rate", "ranks", "memory",
+    "prefill", "saturated", "decode", "serving",
+})  # fmt: skip
+"""Names that quantities and inputs begin with, which a group of layers may not take."""
 RANGE = re.compile(r"^(\d{1,5})(?:-(\d{1,5})(?:/(\d{1,5}))?)?$", re.ASCII)
 
 
@@ -51,7 +58,7 @@ class Draft(Record):
 class Model(Record):
     """One network. Layer indices are 0-based; attention groups partition the layers, and so do feed-forward groups."""
 
-    name: str
+    name: str = Field(min_length=1)
     title: str
     source: str = Field(min_length=1)
     note: str = ""
@@ -73,9 +80,17 @@ class Model(Record):
         """Each layer has one attention and one feed-forward."""
         for part, groups in (("attention", self.attention), ("feed_forward", self.feed_forward)):
             assign(part, {name: group.layers for name, group in groups.items()}, self.layers)
+        for name in (*self.attention, *self.feed_forward):
+            if not GROUP.match(name) or name in RESERVED:
+                raise ValueError(
+                    f"{name!r} cannot name a group of layers: use small letters, digits and _, and no reserved word"
+                )
         both = set(self.attention) & set(self.feed_forward)
         if both:
             raise ValueError(f"{sorted(both)[0]} names both an attention and a feed-forward group")
+        mixed = getattr(self.residual, "layers", self.layers)
+        if mixed != self.layers:
+            raise ValueError(f"residual.layers is {mixed}, and the model has {self.layers}")
         return self
 
     def layer_kinds(self) -> list[tuple[str, str]]:

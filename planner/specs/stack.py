@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from planner.kinds.formats import FormatName
-from planner.record import Bytes, Count, Figure, Fraction, Number, Record, Seconds
+from planner.record import Count, Figure, Fraction, Number, Record, Seconds, SpareBytes, SpareFraction, SpareNumber
 
 Basis = Literal["measured", "fitted", "analogy", "assumed"]
 Norm = Literal["1", "1.5", "2", "max"]
@@ -109,7 +109,7 @@ class ExpectedError(Record):
 class Stack(Record):
     """One software state on one chip family."""
 
-    name: str
+    name: str = Field(min_length=1)
     title: str
     chip_family: str
     note: str = ""
@@ -124,9 +124,9 @@ class Stack(Record):
     )
     request_time: Seconds = Field(description="host time per request of a group in each step")
     prefill_factor: Number = Field(description="measured over modelled prefill pass")
-    overlap: Fraction = Field(description="share of dispatch and combine hidden behind computation")
-    exchange_buffers: Number = Field(description="copies of dispatch and combine rows held for communication")
-    runtime: Bytes = Field(description="memory of the runtime: contexts, graphs, workspaces")
+    overlap: SpareFraction = Field(description="share of dispatch and combine hidden behind computation")
+    exchange_buffers: SpareNumber = Field(description="copies of dispatch and combine rows held for communication")
+    runtime: SpareBytes = Field(description="memory of the runtime: contexts, graphs, workspaces")
     memory_fraction: Fraction = Field(description="share of the chip's memory the engine may use")
     memory_policy: str = Field(description="what the memory fraction means in this engine")
     chunk: Count = Field(description="default prefill tokens per group and pass")

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from planner.errors import BadWorkload
 from planner.kinds.formats import FormatName
 from planner.record import Record
 
 Arrivals = Literal["steady", "waves"]
 
 
-class Workload(Record):
+class Question(Record):
+    """A record a caller fills in: what is wrong with it is one sentence, like every other error here."""
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            key = ".".join(map(str, first["loc"])) or type(self).__name__
+            raise BadWorkload(key, first["msg"].removeprefix("Value error, "), f"see {type(self).__name__}") from None
+
+
+class Workload(Question):
     """One job.
 
-    isl, osl: prompt and output tokens of a request. concurrency: requests in flight over the whole deployment.
+    isl, osl: prompt and output tokens of a request. concurrency: requests in flight over the whole deployment; null
+    lets a plan search it.
     chunk: prefill tokens per attention group and pass (null: the stack's). prefix_hit: share of the prompt already
     cached.
     arrivals: steady (spread evenly) or waves (all at once). routing_skew: heaviest expert rank's mean load over the
@@ -25,7 +39,7 @@ class Workload(Record):
 
     isl: int = Field(ge=1)
     osl: int = Field(ge=1)
-    concurrency: int = Field(default=1, ge=1)
+    concurrency: int | None = Field(default=None, ge=1)
     kv_format: FormatName = "bf16"
     state_format: Literal["fp32", "bf16"] = "fp32"
     chunk: int | None = Field(default=None, ge=1)
@@ -38,7 +52,7 @@ class Workload(Record):
     vision: bool = False
 
 
-class Slo(Record):
+class Slo(Question):
     """Targets; null where there is none. rate: requests per second over the whole deployment."""
 
     ttft_s: float | None = Field(default=None, gt=0)
