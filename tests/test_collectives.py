@@ -15,9 +15,9 @@ BF16, MXFP8 = 2, 33 / 32  # bytes a value, scales included
 # (collective, deployment, quantities said under this prefix, bytes inside the domain, bytes outside, start-up)
 HAND: list[tuple[str, str, str, Any, Any, str]] = [
     # TP8: every rank sends its eighth seven times, twice: 2 x 7/8 of n x 7168 BF16 values.
-    ("all_reduce", "plain", "decode_layer_reduce", lambda n: 2 * 7 / 8 * n * WIDTH * BF16, None, "all_reduce.alpha"),
+    ("all_reduce", "plain", "decode_mixed_reduce", lambda n: 2 * 7 / 8 * n * WIDTH * BF16, None, "all_reduce.alpha"),
     # TP16 over two domains of 8: the same inside, and between the two domains each chip's eighth, 2 x 1/2 of it.
-    ("all_reduce", "two-domains", "decode_layer_reduce", lambda n: 2 * 7 / 8 * n * WIDTH * BF16,
+    ("all_reduce", "two-domains", "decode_mixed_reduce", lambda n: 2 * 7 / 8 * n * WIDTH * BF16,
      lambda n: 2 * 1 / 2 * n * WIDTH * BF16 / 8, "all_reduce.far_alpha"),
     # EP64 behind TP8: an eighth of the tokens enters here, 16 copies each, 63 of 64 leave; MXFP8 out, BF16 back.
     ("all_to_all", "plain", "decode_moe_dispatch", lambda n: n / 8 * TOP_K * 63 / 64 * LATENT * MXFP8, None,

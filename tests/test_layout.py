@@ -109,7 +109,7 @@ def test_tp64_lists_the_tp_that_divide() -> None:
 def test_etp_must_split_the_expert_width() -> None:
     """An expert of 3,072 wide splits over 3 ranks and not over 5."""
     assert Layout.parse("TP3 DP5 EP5 ETP3", K3).etp == 3
-    with pytest.raises(BadLayout, match="ETP5 does not divide the expert width 3072 of moe; use ETP of 1, 2, 3"):
+    with pytest.raises(BadLayout, match="ETP5 does not split the expert width 3072 of moe; use ETP of 1, 2, 3"):
         Layout.parse("TP3 DP5 EP3 ETP5", K3)
 
 
@@ -127,7 +127,7 @@ def test_dcp_needs_a_shared_cache() -> None:
     """A model that keeps nothing per token and for all heads has nothing for DCP to split."""
     only = LINEAR.attention["kda"].model_copy(update={"layers": "rest"})
     model = LINEAR.model_copy(update={"attention": {"kda": only}})
-    with pytest.raises(BadLayout, match="DCP splits nothing"):
+    with pytest.raises(BadLayout, match="DCP2 splits nothing"):
         Layout.parse("TP8 DCP2", model)
     assert all(layout.dcp == 1 for layout in legal(8, model, Counter()))
 

@@ -266,7 +266,7 @@ def test_a_recurrent_state_is_split_by_tp_and_not_by_dcp() -> None:
 def test_traffic_of_a_token_does_not_depend_on_the_batch(load: int, other: int) -> None:
     """What a token sends in an all-reduce is the same in every batch."""
     deployment = DEPLOYMENTS[0]
-    for name in ("decode_layer_reduce_network_bytes", "decode_moe_reduce_network_bytes"):
+    for name in ("decode_mixed_reduce_network_bytes", "decode_moe_reduce_network_bytes"):
         one, two = quantities(deployment, concurrency=load), quantities(deployment, concurrency=other)
         assert one[name] / one["decode_tokens"] == pytest.approx(two[name] / two["decode_tokens"], rel=CLOSE)
         assert one[name] > 0

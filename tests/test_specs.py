@@ -158,7 +158,9 @@ def test_every_kind_has_a_golden_case(folder: str) -> None:
 BITS = {
     "bf16": 16,
     "fp8": 8,
+    "fp8_block": 8 + 32 / (128 * 128),  # a 32-bit scale for a block of 128 x 128
     "fp32": 32,
+    "int4_g128": 4 + 16 / 128,  # a 16-bit scale for 128 values
     "int4": 4 + 16 / 32,  # a 16-bit scale for 32 values
     "int8": 8,
     "mxfp4": 4 + 8 / 32,  # an 8-bit scale for 32 values

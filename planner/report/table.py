@@ -185,7 +185,8 @@ def draw_assumptions(answer: Estimate | Fit) -> None:
 
 def effect(pair: list[float] | None) -> str:
     """'-12 %, +9 %'; a dash where there is none."""
-    return f"{pair[0] * 100:+.1f} %, {pair[1] * 100:+.1f} %" if pair else "-"
+    low, high = ((round(change * 100, 1) or 0.0) for change in pair) if pair else (0.0, 0.0)
+    return f"{low:+.1f}, {high:+.1f} %" if pair else "-"
 
 
 def draw_estimate(answer: Estimate) -> None:

@@ -95,9 +95,10 @@ def sizes(say: Say, gqa: Any, on: Any) -> dict[str, Q]:
 
 
 def cache(gqa: Any, on: Any) -> Cache:
-    """Keys and values of every token, or of the last `window`."""
-    token = gqa.token_bytes / on.ranks.shards.count
-    return Cache(growing=token) if gqa.window is None else Cache(windowed=token, window=gqa.window)
+    """Keys and values of every token, split over the token shards, or of the last `window`, which is not split."""
+    if gqa.window is not None:
+        return Cache(windowed=gqa.token_bytes, window=gqa.window)
+    return Cache(growing=gqa.token_bytes / on.ranks.shards.count)
 
 
 def looked_at(gqa: Any, context: Q) -> Q:
@@ -125,16 +126,20 @@ def decode(say: Say, gqa: Any, load: Any, on: Any) -> Q:
     t = product(P, n) + floor + [ b l K/TP (d + v) k / (BW e_m c) (+)_p 2 (d + v) rows K/TP b l / (F e_c c) ] + gather
     rows = ceil(H/K s / m) m,    l = min(L, window)
 
-    b sequences of L cached tokens, k bytes per cached value, c = DCP x CP token shards, s tokens of a sequence. The H/K
+    b sequences of L cached tokens, k bytes per cached value, c = DCP x CP token shards (1 with a window), s tokens of a sequence. The H/K
     queries of a key-value head and the s tokens of a sequence form the rows of one tile, padded to m.
     """
     kernel, shards = on.kernel.attention_decode, on.ranks.shards
     product = dense_product(say, "project", "attention projections", [*gqa.held.values()], load.tokens, on)
-    seen = say("cached", load.sequences * looked_at(gqa, load.context) / shards.count, "cached tokens one rank reads")
-    together = gqa.rank_heads / gqa.rank_kv * on.layout.dcp * load.tokens / load.sequences
+    whole = gqa.window is not None
+    ways, gathered = (1, 1) if whole else (shards.count, on.layout.dcp)
+    seen = say("cached", load.sequences * looked_at(gqa, load.context) / ways, "cached tokens one rank reads")
+    together = gqa.rank_heads / gqa.rank_kv * gathered * load.tokens / load.sequences
     rows = ceil_div(together, kernel.row_multiple) * kernel.row_multiple
     pair = on.constant.multiply_add_flops * (gqa.head_dim + gqa.value_dim) * gqa.rank_kv
     core = operator(say, "core", "scores and values over the cache", kernel, seen * gqa.token_bytes, pair * rows * seen)
+    if whole:
+        return say("layer_s", product + core, "one attention layer over a window, decode")
     wide = (gqa.head_dim + gqa.value_dim) * on.stack.activation_value_bytes
     sent = load.tokens * gqa.rank_heads * on.layout.dcp * wide * shards.others
     gather = all_gather(say, "gather", "queries and partial outputs between cache shards", sent, shards, on, rounds=2)
