@@ -126,8 +126,8 @@ def decode(say: Say, gqa: Any, load: Any, on: Any) -> Q:
     t = product(P, n) + floor + [ b l K/TP (d + v) k / (BW e_m c) (+)_p 2 (d + v) rows K/TP b l / (F e_c c) ] + gather
     rows = ceil(H/K s / m) m,    l = min(L, window)
 
-    b sequences of L cached tokens, k bytes per cached value, c = DCP x CP token shards (1 with a window), s tokens of a sequence. The H/K
-    queries of a key-value head and the s tokens of a sequence form the rows of one tile, padded to m.
+    b sequences of L cached tokens, k bytes per cached value, c = DCP x CP token shards (1 with a window), s tokens of a
+    sequence. The H/K queries of a key-value head and the s tokens of a sequence form the rows of one tile, padded to m.
     """
     kernel, shards = on.kernel.attention_decode, on.ranks.shards
     product = dense_product(say, "project", "attention projections", [*gqa.held.values()], load.tokens, on)
