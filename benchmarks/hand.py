@@ -158,10 +158,10 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
     units = v["chip.compute_units"]
 
     isl, osl, hit, chunk = v["ask.isl"], v["ask.osl"], v["ask.prefix_hit"], v["ask.chunk"]
-    new = isl * (1 - hit)
+    new = np.maximum(isl * (1 - hit), 1)
     chunks = np.ceil(new / chunk)
     piece = new / chunks
-    past = isl * hit + (new - piece) / 2
+    past = isl - new + (new - piece) / 2
     packed = np.maximum(np.floor(chunk / new), 1)
     alone = piece / cp
     chain = alone * v["kernel.recurrent_prefill.token_time"]
