@@ -91,7 +91,8 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
     moe_small = copied_read + experts * v["moe.vector_value_bytes"] + latent * v["moe.value_bytes"]
     moe_held = slots * expert_bytes + shared_held + moe_small
 
-    head_params = v["model.vocabulary"] * width * by_tp
+    rows = v["stack.vocabulary_multiple"]
+    head_params = np.ceil(v["model.vocabulary"] / (tp * rows)) * rows * width
     head_held = head_params * v["model.table_value_bytes"]
     vector = width * v["residual.vector_value_bytes"]
     layer_held, last_held = 6 * vector, head_held + 3 * vector

@@ -137,9 +137,9 @@ def memory_of(case: Case, q: dict[str, Any], length: int, lent: int, by: str = "
     worst = min(stages, key=lambda i: keys[i] if by == "requests" else keys[i][1])
     stage = f"memory_stage{worst}_"
     weights = q[stage + "weights_bytes"]
-    budget = q["memory_room_bytes"] - weights
+    budget = q[stage + "budget_bytes"]
     most = int(q["memory_max_concurrency"])
-    other = q["memory_activations_bytes"] + q["memory_buffers_bytes"] + q["memory_runtime_bytes"]
+    other = q["memory_other_bytes"]
     return Memory(
         fits=q["memory_slack_bytes"] >= 0,
         binding="weights" if budget < 0 else "memory",
@@ -158,6 +158,8 @@ def memory_of(case: Case, q: dict[str, Any], length: int, lent: int, by: str = "
         length=length,
         max_concurrency=most,
         max_tokens=most * length,
+        reserved_bytes_per_request_per_chip=q[stage + "reserved_bytes"],
+        reserved_max_concurrency=int(q["memory_reserved_concurrency"]),
         pool=Pool(case.chip.memory.value * lent, q["memory_pool_used_bytes"]),
     )
 

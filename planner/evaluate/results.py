@@ -69,6 +69,8 @@ class Memory(Result):
     length: int
     max_concurrency: int
     max_tokens: int
+    reserved_bytes_per_request_per_chip: float
+    reserved_max_concurrency: int
     pool: Pool
 
 
@@ -82,6 +84,7 @@ class Fit(Memory):
     layout: LayoutAnswer | None = None
     concurrency: int | None = None
     min_chips: int | None = None
+    max_length: int | None = None
     violations: list[dict[str, Any]] = field(default_factory=list)
     assumptions: list[dict[str, Any]] = field(default_factory=list)
 

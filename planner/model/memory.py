@@ -1,7 +1,7 @@
 """Memory of one chip: weights, cache, state, activations, buffers, runtime, against a fraction of its capacity.
 
-    room       = fraction x capacity - runtime - activations - buffers
-    requests_i = floor((room - weights_i) / request_i)          stage i; the fewest over the stages hold
+    budget_i   = fraction x capacity - runtime - activations - buffers - weights_i      (or as `left` says)
+    requests_i = floor(budget_i / request_i)                    stage i; the fewest over the stages hold
     request_i  = length x cache growth + state and windows filled at that length, over the stage's layers
 DP copies attention and dense weights; EP x ETP splits experts; what a group says is copied is held by every rank.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.algebra import Q, maximum, minimum, whole
+from planner.algebra import Q, ceil_div, maximum, minimum, whole
 from planner.kinds.weights import all_bytes, stored_bytes
 from planner.model import tables
 from planner.model.costs import Costs, over_layers
@@ -62,32 +62,55 @@ def buffers(say: Say, shape: Structure, busy: Any, on: Any) -> Q:
 
 
 def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
-    """Name what one chip holds, what is left, and how many requests of `length` tokens fit."""
+    """Name what one chip holds, what is left, and how many requests of `length` tokens fit.
+
+    `reserved` is an engine's own answer: it hands out whole blocks of tokens, so a request takes
+    ceil(length / block) block tokens of what grows, and one more block of what is windowed.
+    """
     held = weights_by_group(say.scope("weights"), shape, on)
     growing, constant = request_by_group(say.scope("request"), shape, on)
     active = activations(say, shape, busy, on)
     buffer = buffers(say, shape, busy, on)
-    usable = say("usable_bytes", on.ask.memory_fraction * on.chip.memory, "memory the engine may use")
     runtime = say("runtime_bytes", on.stack.runtime, "contexts, graphs and workspaces")
-    room = say("room_bytes", usable - runtime - active - buffer, "for weights and requests")
-    fits = []
-    used = []
+    other = say("other_bytes", runtime + active + buffer, "what is neither weight nor request")
+    say("usable_bytes", on.ask.memory_fraction * on.chip.memory, "memory the fraction allows")
+    blocks = ceil_div(on.ask.length, on.stack.block_tokens) * on.stack.block_tokens
+    fits, reserved, slacks = [], [], []
     for i in range(shape.stages):
         counts = on.layout.stages[i]
         inner = say.scope(f"stage{i}")
         weights = inner("weights_bytes", over_layers(held, counts), f"weights of a chip in stage {i}")
         token = inner("token_bytes", over_layers(growing, counts), f"cache of one token, stage {i}")
         state = inner("state_bytes", over_layers(constant, counts), f"state of one sequence, stage {i}")
-        sentence = f"requests that fit in stage {i}"
         request = inner("request_bytes", token * on.ask.length + state, f"one request of full length, stage {i}")
-        fits.append(
-            inner("requests", whole((room - weights) / maximum(request, on.constant.least_request_bytes)), sentence)
-        )
-        used.append(inner("used_bytes", weights + group * request, f"weights and requests in stage {i}"))
+        budget = inner("budget_bytes", left(weights, other, on), f"for requests, stage {i}")
+        taken = inner("reserved_bytes", token * blocks + state, f"what an engine reserves for one request, stage {i}")
+        least = on.constant.least_request_bytes
+        fits.append(inner("requests", whole(budget / maximum(request, least)), f"requests that fit in stage {i}"))
+        reserved.append(whole(budget / maximum(taken, least)))
+        slacks.append(inner("slack_bytes", budget - group * request, f"room left in stage {i}"))
+        inner("used_bytes", weights + group * request, f"weights and requests in stage {i}")
     fewest = say("requests", maximum(minimum(*fits), 0), "requests of a group that fit in every stage")
-    say("max_concurrency", fewest * on.layout.dp * on.layout.replicas, "requests that fit, whole deployment")
-    say("slack_bytes", room - maximum(*used), "room left on the fullest chip; negative: it does not fit")
-    pool(say, held, growing, constant, group, active + buffer + runtime, on)
+    replicas = on.layout.dp * on.layout.replicas
+    say("max_concurrency", fewest * replicas, "requests that fit, whole deployment")
+    say("reserved_concurrency", maximum(minimum(*reserved), 0) * replicas, "requests an engine admits, in whole blocks")
+    say("slack_bytes", minimum(*slacks), "room left on the fullest chip; negative: it does not fit")
+    pool(say, held, growing, constant, group, other, on)
+
+
+def left(weights: Q, other: Q, on: Any) -> Q:
+    """Bytes for requests beside `weights` and the rest, by what the engine's fraction f means.
+
+    all      f capacity - other - weights                          f bounds everything together (vLLM)
+    static   min(f capacity, capacity - other) - weights           f bounds weights and cache alone (SGLang)
+    free     f (capacity - other - weights)                        f is taken of what is left free (TensorRT-LLM)
+    """
+    share, capacity = on.ask.memory_fraction, on.chip.memory
+    if on.stack.memory_meaning == "all":
+        return share * capacity - other - weights
+    if on.stack.memory_meaning == "static":
+        return minimum(share * capacity, capacity - other) - weights
+    return share * (capacity - other - weights)
 
 
 def pool(say: Say, held: Costs, growing: Costs, constant: Costs, group: Q, other: Q, on: Any) -> None:

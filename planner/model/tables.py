@@ -1,15 +1,16 @@
 """Weights outside the layer kinds: embedding, output head, vision tower, draft model.
 
-Embedding and head are vocabulary x width, split over attention TP. The vision tower is copied on every chip of the
-first stage, and only where it is loaded. A draft is split over attention TP on the last stage.
+Embedding and head are vocabulary x width, split over attention TP, each rank's rows padded to the stack's multiple. The
+vision tower is copied on every chip of the first stage, and only where it is loaded. A draft is split over attention TP
+on the last stage.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from planner.algebra import Q, several
-from planner.kinds.weights import Held, Weight, all_bytes, held, shares
+from planner.algebra import Q, ceil_div, several
+from planner.kinds.weights import Held, Shares, Weight, all_bytes, held, shares
 from planner.model.structure import Structure
 from planner.quantities import Say
 
@@ -31,11 +32,15 @@ def draft(on: Any) -> list[Weight]:
 
 def held_tables(say: Say, shape: Structure, on: Any) -> dict[str, dict[str, Held]]:
     """What one chip holds of each table, by table and sharding."""
-    share = shares(on.layout.tp)
-    found = {"embedding": embedding(on), "head": head(on)}
+    rows = ceil_div(on.model.vocabulary, on.layout.tp * on.stack.vocabulary_multiple) * on.stack.vocabulary_multiple
+    table: Shares = {"tp": say("table_share", rows / on.model.vocabulary, "rows of a table on one rank, padded")}
+    found = {
+        "embedding": held(say.scope("embedding"), embedding(on), table),
+        "head": held(say.scope("head"), head(on), table),
+    }
     if shape.speculates:
-        found["draft"] = draft(on)
-    return {name: held(say.scope(name), weights, share) for name, weights in found.items()}
+        found["draft"] = held(say.scope("draft"), draft(on), shares(on.layout.tp))
+    return found
 
 
 def first_stage(shape: Structure, on: Any) -> Q:

@@ -308,6 +308,10 @@ def draw_fit(answer: Fit) -> None:
         rows.add_row(label, show(value, "B"))
     out.print(rows)
     draw_memory(answer)
+    blocks = f"{answer.reserved_max_concurrency:,} as an engine admits them, in whole blocks"
+    out.print(f"requests of {answer.length:,} tokens: {answer.max_concurrency:,} by their bytes, {blocks}")
+    most = f"{answer.max_length:,} tokens" if answer.max_length else "none fits"
+    out.print(f"longest request with {answer.concurrency or 1:,} in flight: {most}")
     fewest = f"{answer.min_chips:,}" if answer.min_chips else "not found"
     out.print(f"fewest chips that hold one such request: {fewest}")
     out.print(f"[dim]memory fraction: {escape(answer.policy)}[/dim]")

@@ -75,12 +75,17 @@ def fit(
         layout=layout_of(found, replicas, lent),
         concurrency=concurrency,
         min_chips=min_chips(case, one, length),
+        max_length=longest(case, found, one, replicas, lent),
         violations=memory_violations(q, memory),
         assumptions=assumptions(point.shape, point.values, point.raw, point.leaves, MEMORY_HEADLINES)[0],
     )
 
 
-MEMORY_HEADLINES = {"memory.max_concurrency": "memory_max_concurrency", "memory.room_bytes": "memory_room_bytes"}
+MEMORY_HEADLINES = {
+    "memory.max_concurrency": "memory_max_concurrency",
+    "memory.other_bytes": "memory_other_bytes",
+    "memory.usable_bytes": "memory_usable_bytes",
+}
 
 
 def quantities(case: Case, layout: Layout, workload: Workload, replicas: int, lent: int, length: int) -> dict[str, Any]:
@@ -89,6 +94,16 @@ def quantities(case: Case, layout: Layout, workload: Workload, replicas: int, le
     say = Numbers()
     capacity(say, point.shape, setting(point.shape, point.values, point.raw))
     return {name: quantity.value for name, quantity in say.rows.items()}
+
+
+def longest(case: Case, layout: Layout, workload: Workload, replicas: int, lent: int) -> int | None:
+    """The most tokens each request may reach with this many in flight (one without a load); None where none fits."""
+    low, high = 0, case.model.max_context
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = quantities(case, layout, workload, replicas, lent, middle)["memory_slack_bytes"] >= 0
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low or None
 
 
 def roomiest(case: Case, workload: Workload, length: int) -> tuple[Layout, int, int]:

@@ -128,6 +128,11 @@ class Stack(Record):
     exchange_buffers: SpareNumber = Field(description="copies of dispatch and combine rows held for communication")
     runtime: SpareBytes = Field(description="memory of the runtime: contexts, graphs, workspaces")
     memory_fraction: Fraction = Field(description="share of the chip's memory the engine may use")
-    memory_policy: str = Field(description="what the memory fraction means in this engine")
+    memory_meaning: Literal["all", "static", "free"] = Field(
+        description="the fraction bounds everything together, weights and cache alone, or cache in what is left"
+    )
+    memory_policy: str = Field(description="what the memory fraction means in this engine, in words")
+    block_tokens: Count = Field(description="tokens of one cache block: requests reserve whole blocks")
+    vocabulary_multiple: Count = Field(description="rows of the tables on each rank are padded to a multiple of this")
     chunk: Count = Field(description="default prefill tokens per group and pass")
     expected_error: ExpectedError
