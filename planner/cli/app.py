@@ -197,16 +197,7 @@ def specs_show(
 
     kv, state = o.choice(kv_dtype, "--kv-dtype", CHOICES), o.choice(state_dtype, "--state-dtype", ("fp32", "bf16"))
     found = show(name, kv, state)
-    emit(found, as_json, draw_spec if found["kind"] != "model" or found["published"] else draw_unstated)
-
-
-def draw_unstated(found: dict[str, Any]) -> None:
-    """A model whose maker's figures are not known: its fields, and what follows from them."""
-    from planner.evaluate.show import derived_lines
-    from planner.report.specs import draw_spec
-
-    draw_spec({name: value for name, value in found.items() if name != "derived"})
-    sys.stdout.write("\n".join(derived_lines(found["derived"])[1:]) + "\n")
+    emit(found, as_json, draw_spec)
 
 
 @specs_app.command("check")

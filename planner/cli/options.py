@@ -26,7 +26,7 @@ Name = Annotated[
     typer.Argument(
         metavar="MODEL",
         autocompletion=complete("model"),
-        help="a name in model_specs/, or the path of a YAML",
+        help="a name in model_specs/, a YAML, a config.json or its folder, hf:org/repo",
     ),
 ]
 On = Annotated[

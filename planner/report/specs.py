@@ -75,12 +75,17 @@ def draw_derived(found: dict[str, Any]) -> None:
     rows.add_column("", justify="right")
     rows.add_column("")
     total, active = derived["total_params"], derived["active_params"]
-    rows.add_row("parameters, text", f"{total:,}", beside(total, published["total_params"]))
-    convention = published["active_convention"]
-    rows.add_row("active a token", f"{active:,}", f"{beside(active, published['active_params'])}; {convention}")
+    stated = beside(total, published["total_params"]) if published else ""
+    rows.add_row("parameters, text", f"{total:,}", stated)
+    stated = f"{beside(active, published['active_params'])}; {published['active_convention']}" if published else ""
+    rows.add_row("active a token", f"{active:,}", stated or "head counted, input embedding not")
+    if derived["draft_params"]:
+        rows.add_row("draft layers", f"{derived['draft_params']:,}", "counted apart")
     rows.add_row("weights as shipped", show(derived["weights_bytes"], "B"), f"{derived['weights_bytes']:,} B")
     rows.add_row("cache a token", f"{derived['kv_bytes_per_token']:,.0f} B", derived["kv_format"])
-    rows.add_row("state a sequence", f"{derived['state_bytes_per_sequence']:,.0f} B", derived["state_format"])
+    if derived["kv_bytes_per_token_in_window"]:
+        rows.add_row("  while windows fill", f"{derived['kv_bytes_per_token_in_window']:,.0f} B more", "")
+    rows.add_row("state and full windows", f"{derived['state_bytes_per_sequence']:,.0f} B", derived["state_format"])
     for name, count in derived["params_by_group"].items():
         rows.add_row(f"  {name}", f"{count:,}", "")
     out.print(rows)
