@@ -12,6 +12,7 @@ from planner.specs.workload import Workload
 
 K3, LINEAR = "kimi-k3", "kimi-linear-48b-a3b"
 SUPERNODE = "zhenwu-m890-supernode"
+SHORT = {"isl": 1000, "osl": 200, "concurrency": 20}
 
 
 @dataclass(frozen=True)
@@ -104,5 +105,13 @@ DEPLOYMENTS = [
     Deployment("two-domains", "TP16 DP2 PP2", system_changes={"domain_chips": 8}),
     Deployment("domain-of-24", "TP2 DP16 CP2", system_changes={"domain_chips": 24}),
     Deployment("tied", "TP2 DP2 PP2", model=LINEAR, model_changes={"tied_embeddings": True}),
+    Deployment("window-and-sinks", "TP2 DP2", model="gpt-oss-20b", ask=SHORT),
+    Deployment("gated-delta", "TP2 DP4 EP8", model="qwen3-next-80b-a3b", ask=SHORT),
+    Deployment("lightning", "TP8 DP2", model="minimax-m1", ask=SHORT),
+    Deployment("mamba1", "TP2 DP2 PP2", model="jamba-1.5-mini", ask=SHORT),
+    Deployment("mamba2-and-none", "TP2 DP2", model="nemotron-3-nano-30b-a3b", ask=SHORT),
+    Deployment("sparse-mla", "TP8 DP2 DCP2", model="glm-5.2", ask={"isl": 6000, "osl": 200, "concurrency": 20}),
+    Deployment("compressed-and-hyper", "TP2 DP4 EP8", model="deepseek-v4-flash", ask={**SHORT, "kv_format": "fp8"}),
+    Deployment("block-sparse", "TP4 DP2 CP2", model="minimax-m3", ask={"isl": 6000, "osl": 200, "concurrency": 20}),
 ]
 NAMES = [deployment.name for deployment in DEPLOYMENTS]
