@@ -67,7 +67,7 @@ TABLES = {
     "formula": (["explain", *POINT, "--quantity", "decode_step_s", "--latex"],
                 ["decode_step_s", r"\mathrm{decode\_step\_s}"]),
     "model": (["specs", "show", K3], ["parameters, text", "active a token", "weights as shipped", "cache a token",
-                                      "state a sequence", "kda", "mla", "moe", "max_context"]),
+                                      "state and full windows", "kda", "mla", "moe", "max_context"]),
     "chip": (["specs", "show", "zhenwu-m890"],
              ["memory_bandwidth", "TB/s", "estimated", "source", "2.8 TB/s to 4.9 TB/s"]),
     "system": (["specs", "show", SYSTEM], ["pool", "9.216 TB", "chips", "64", "ICN64"]),
