@@ -21,7 +21,6 @@ from planner import Workload, estimate, fit
 from planner.errors import BadLayout, PlannerError
 from planner.evaluate.show import shown_model
 from planner.evaluate.totals import cache_sizes, groups, totals
-from planner.kinds.feedforward import FEED_FORWARD
 from planner.kinds.formats import splits, value_bytes
 from planner.layout import Layout, cache_copies, head_refusal
 from planner.model.tables import held_tables
@@ -119,7 +118,7 @@ def test_tp_that_heads_allow(case: dict[str, Any]) -> None:
     found = model(case["model"])
     assert [tp for tp in case["legal"] if head_refusal(tp, found)] == []
     assert all(head_refusal(tp, found) for tp in case["illegal"])
-    if len(case["legal"]) == 6:  # the report lists all of them
+    if case.get("complete"):
         assert [tp for tp in range(1, 65) if not head_refusal(tp, found)] == case["legal"]
 
 
@@ -128,7 +127,8 @@ def test_layouts_that_are_legal(case: dict[str, Any], tmp_path: Path) -> None:
     """A layout is taken, or refused with the rule that it breaks."""
     found = model_of(case, tmp_path)
     if case["refused"] is None:
-        assert str(Layout.parse(case["layout"], found)).startswith(case["layout"])
+        whole = str(Layout.parse(case["layout"], found)).split()
+        assert set(case["layout"].split()) <= set(whole)
         return
     with pytest.raises(BadLayout, match=re.escape(case["refused"])):
         Layout.parse(case["layout"], found)
@@ -318,7 +318,7 @@ def test_kv_17_engine_reserves_windows_for_its_batch() -> None:
 
 
 def test_kv_32_bytes_are_those_of_a_length() -> None:
-    """Bytes over tokens is no constant of a model with windows and compression: an answer says which length it is of."""
+    """Bytes over tokens is no constant where windows fill: an answer says which length it is of."""
     found = [fit("deepseek-v4-flash", "h200-8", layout="TP2", max_len=length) for length in (1024, 65536)]
     short, long = (answer.request_bytes_per_chip / answer.length for answer in found)
     assert [answer.length for answer in found] == [1024, 65536]
