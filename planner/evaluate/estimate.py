@@ -144,7 +144,7 @@ def memory_of(case: Case, q: dict[str, Any], length: int, lent: int, by: str = "
         fits=q["memory_slack_bytes"] >= 0,
         binding="weights" if budget < 0 else "memory",
         policy=case.stack.memory_policy,
-        capacity_bytes_per_chip=case.chip.memory.value,
+        capacity_bytes_per_chip=case.chip.holds().value,
         usable_bytes_per_chip=q["memory_usable_bytes"],
         weights_bytes_per_chip=weights,
         activations_bytes_per_chip=q["memory_activations_bytes"],
@@ -160,7 +160,7 @@ def memory_of(case: Case, q: dict[str, Any], length: int, lent: int, by: str = "
         max_tokens=most * length,
         reserved_bytes_per_request_per_chip=q[stage + "reserved_bytes"],
         reserved_max_concurrency=int(q["memory_reserved_concurrency"]),
-        pool=Pool(case.chip.memory.value * lent, q["memory_pool_used_bytes"]),
+        pool=Pool(case.chip.holds().value * lent, q["memory_pool_used_bytes"]),
     )
 
 

@@ -65,7 +65,7 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
     """Name what one chip holds, what is left, and how many requests of `length` tokens fit.
 
     `reserved` is an engine's own answer: it hands out whole blocks of tokens, so a request takes
-    ceil(length / block) block tokens of what grows, and one more block of what is windowed.
+    ceil(length / block) block tokens of what grows. What engines keep beyond a window while they prefill is not in it.
     """
     held = weights_by_group(say.scope("weights"), shape, on)
     growing, constant = request_by_group(say.scope("request"), shape, on)
@@ -73,7 +73,7 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
     buffer = buffers(say, shape, busy, on)
     runtime = say("runtime_bytes", on.stack.runtime, "contexts, graphs and workspaces")
     other = say("other_bytes", runtime + active + buffer, "what is neither weight nor request")
-    say("usable_bytes", on.ask.memory_fraction * on.chip.memory, "memory the fraction allows")
+    say("usable_bytes", on.ask.memory_fraction * capacity(on), "memory the fraction allows")
     blocks = ceil_div(on.ask.length, on.stack.block_tokens) * on.stack.block_tokens
     fits, reserved, slacks = [], [], []
     for i in range(shape.stages):
@@ -98,6 +98,11 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
     pool(say, held, growing, constant, group, other, on)
 
 
+def capacity(on: Any) -> Q:
+    """Memory of one chip: what its driver reports where that is known, else the headline."""
+    return on.chip.memory if on.chip.usable_memory is None else on.chip.usable_memory
+
+
 def left(weights: Q, other: Q, on: Any) -> Q:
     """Bytes for requests beside `weights` and the rest, by what the engine's fraction f means.
 
@@ -105,12 +110,12 @@ def left(weights: Q, other: Q, on: Any) -> Q:
     static   min(f capacity, capacity - other) - weights           f bounds weights and cache alone (SGLang)
     free     f (capacity - other - weights)                        f is taken of what is left free (TensorRT-LLM)
     """
-    share, capacity = on.ask.memory_fraction, on.chip.memory
+    share, whole_chip = on.ask.memory_fraction, capacity(on)
     if on.stack.memory_meaning == "all":
-        return share * capacity - other - weights
+        return share * whole_chip - other - weights
     if on.stack.memory_meaning == "static":
-        return minimum(share * capacity, capacity - other) - weights
-    return share * (capacity - other - weights)
+        return minimum(share * whole_chip, whole_chip - other) - weights
+    return share * (whole_chip - other - weights)
 
 
 def pool(say: Say, held: Costs, growing: Costs, constant: Costs, group: Q, other: Q, on: Any) -> None:

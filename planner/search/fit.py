@@ -118,7 +118,7 @@ def roomiest(case: Case, workload: Workload, length: int) -> tuple[Layout, int, 
 
 def min_chips(case: Case, workload: Workload, length: int) -> int | None:
     """The fewest chips on which some legal layout holds one request of this length; None when none is found."""
-    usable = case.chip.memory.value * (workload.memory_fraction or case.stack.memory_fraction.value)
+    usable = case.chip.holds().value * (workload.memory_fraction or case.stack.memory_fraction.value)
     start = max(1, math.ceil(totals(case.model).text_bytes / usable))
     if start > MOST_CHIPS:
         return None

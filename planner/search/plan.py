@@ -217,7 +217,7 @@ def nearest_memory(space: Space) -> dict[str, Any]:
 def nearest_point(space: Space, flight: Any, distinct: Any, found: dict[str, Any], slo: Slo) -> dict[str, Any]:
     """The point whose worst shortfall is the smallest share of its limit."""
     worst = np.full(distinct.shape, -np.inf)
-    scale = {"memory": space.case.chip.memory.value}
+    scale = {"memory": space.case.chip.holds().value}
     for constraint, limit in active(slo):
         share = constraint.missed(found[constraint.quantity], limit) / scale.get(constraint.name, 1.0)
         worst = np.maximum(worst, share)

@@ -21,6 +21,7 @@ class Chip(Record):
     title: str
     vendor: str
     memory: Bytes = Field(description="memory capacity of one chip")
+    usable_memory: Bytes | None = Field(default=None, description="memory a driver reports, where it is known")
     memory_bandwidth: BytesPerSecond = Field(description="peak bandwidth to that memory")
     bf16_rate: FlopsPerSecond | None = Field(description="peak dense BF16 rate")
     fp8_rate: FlopsPerSecond | None = Field(description="peak dense FP8 rate")
@@ -33,6 +34,10 @@ class Chip(Record):
     power: Watts = Field(description="thermal design power of one chip")
     all_in_power: Watts = Field(description="facility power per chip: host, network and cooling included")
     price: UsdPerSecond = Field(description="price of one chip")
+
+    def holds(self) -> Figure:
+        """The memory there is: what a driver reports, else the headline."""
+        return self.usable_memory or self.memory
 
     def rate(self, format: FormatName) -> Figure | None:
         """Peak rate at a compute format, or None."""

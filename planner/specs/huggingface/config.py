@@ -8,7 +8,7 @@ from typing import Any
 from planner.errors import BadSpec
 from planner.specs.huggingface.files import Files
 
-PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
+PARTS = ("llm_config", "text_config", "language_config", "thinker_config")
 """Where a multimodal config keeps its language part; tried in this order, again inside what is found."""
 ARCHITECTURES = {
     "DeepseekV3ForCausalLM": "deepseek_v3",
