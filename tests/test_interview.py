@@ -140,7 +140,7 @@ def test_a_whole_interview_and_one_changed_answer(terminal):
 
 def test_letters_of_a_name_pick_it_and_a_load_leads_to_its_flag(terminal):
     terminal.answer("? Model", "kk3" + ENTER)
-    terminal.answer("? System", ENTER)
+    terminal.answer("? System", "zhenwu-m890-supernode" + ENTER)
     terminal.answer("? Software stack", "migr" + ENTER)
     terminal.answer("? Prompt tokens", "4096" + ENTER)
     terminal.answer("? Output tokens", "256" + ENTER)
@@ -212,7 +212,7 @@ def test_a_stop_is_one_line_and_writes_nothing(terminal, tmp_path, key, place):
         answer_all(terminal)
     elif place == "? Cache precision":
         for prompt, text in (
-            ("Model", "kimi-k3"), ("System", ""), ("Software", ""), ("Prompt", "8k"), ("Output", "1k")
+            ("Model", "kimi-k3"), ("System", "zhenwu-m890-supernode"), ("Software", ""), ("Prompt", "8k"), ("Output", "1k")
         ):  # fmt: skip
             terminal.answer(f"? {prompt}", text + ENTER)
     terminal.answer(place, key)
