@@ -212,7 +212,8 @@ def test_a_stop_is_one_line_and_writes_nothing(terminal, tmp_path, key, place):
         answer_all(terminal)
     elif place == "? Cache precision":
         for prompt, text in (
-            ("Model", "kimi-k3"), ("System", "zhenwu-m890-supernode"), ("Software", ""), ("Prompt", "8k"), ("Output", "1k")
+            ("Model", "kimi-k3"), ("System", "zhenwu-m890-supernode"), ("Software", ""), ("Prompt", "8k"),
+            ("Output", "1k"),
         ):  # fmt: skip
             terminal.answer(f"? {prompt}", text + ENTER)
     terminal.answer(place, key)

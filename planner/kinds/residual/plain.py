@@ -7,20 +7,26 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from planner.algebra import Q
 from planner.kinds.residual.kind import NORMS_PER_LAYER, ResidualKind, ResidualRecord
 from planner.kinds.weights import Weight
+from planner.record import Count
 
 
 class Plain(ResidualRecord):
-    """No sizes of its own."""
+    """Norms of a layer, and other values stored with it (scales of routers and experts)."""
 
     kind: Literal["plain"]
+    norms: Count = NORMS_PER_LAYER
+    other_values: int = Field(default=0, ge=0, le=10**9)
 
 
 def weights(plain: Any, width: Q) -> list[Weight]:
-    """Two norms a layer."""
-    return [Weight("norms", NORMS_PER_LAYER * width, plain.vector_value_bytes, "copied", product=False)]
+    """The norms of a layer (two, or four where outputs are normed as well) and what else is stored with it."""
+    size = plain.norms * width + plain.other_values
+    return [Weight("norms", size, plain.vector_value_bytes, "copied", product=False)]
 
 
 def final_weights(plain: Any, width: Q) -> list[Weight]:

@@ -19,6 +19,8 @@ from planner.specs.huggingface.quantization import Quantization
 
 FUSED = ("gate_up_proj", "down_proj")
 GEMMA3 = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "sliding_window": 4096}
+GEMMA_NORMS, GEMMA4_EXPERT_NORMS = 4, 4
+"""Norms of a layer: before and after attention and feed-forward; and what Gemma 4 adds around its experts."""
 GEMMA3_TABLE, GEMMA3_CONTEXT, GEMMA3_PATTERN = 262208, 131072, 6
 """What the library takes where a Gemma 3 config leaves the key out, as published ones do."""
 LLAMA4_PATTERN = 4  # every fourth layer has no rotation and sees everything
@@ -39,7 +41,7 @@ def gemma3(config: Config, quant: Quantization) -> Network:
     config = Config(config.where, {**config.data, **absent}, config.root)
     window, sliding = config.count("sliding_window"), every(config, GEMMA3_PATTERN)
     inner = config.count("intermediate_size")
-    return network(
+    found = network(
         config,
         quant,
         lambda i: gqa(
@@ -50,6 +52,8 @@ def gemma3(config: Config, quant: Quantization) -> Network:
         max_context=GEMMA3_CONTEXT,
         tied=True,
     )
+    found.residual = {**found.residual, "norms": GEMMA_NORMS}
+    return found
 
 
 def gemma4(config: Config, quant: Quantization) -> Network:
@@ -76,7 +80,12 @@ def gemma4(config: Config, quant: Quantization) -> Network:
             router="router.proj", each=False, names=FUSED, shared_names=("gate_proj", "up_proj", "down_proj"),
         )  # fmt: skip
 
-    return network(config, quant, attention, feed, tied=True)
+    found = network(config, quant, attention, feed, tied=True)
+    found.residual = {**found.residual, "norms": GEMMA_NORMS}
+    if mixture:  # three norms and a scale of the width around the experts, a scale for each of them
+        scales = config.count("num_experts", "num_local_experts")
+        found.residual = {**found.residual, "norms": GEMMA_NORMS + GEMMA4_EXPERT_NORMS, "other_values": scales}
+    return found
 
 
 def gpt_oss(config: Config, quant: Quantization) -> Network:
