@@ -83,6 +83,9 @@ def shown_model(model: Model, kv_format: str, state_format: str) -> dict[str, An
             "kv_format": kv_format,
             "kv_bytes_per_token": kept.per_token,
             "kv_bytes_per_token_in_window": kept.per_token_in_window,
+            "kv_bytes_per_token_with_draft": (
+                None if kept.draft_per_token is None else kept.per_token + kept.draft_per_token
+            ),
             "state_format": state_format,
             "state_bytes_per_sequence": kept.constant,
         },

@@ -90,11 +90,15 @@ def totals(model: Model) -> Totals:
 
 @dataclass(frozen=True)
 class CacheSizes:
-    """One sequence, all layers, one copy: bytes per token, per token while windows fill, constant (windows full)."""
+    """One sequence, all layers, one copy: bytes per token, per token while windows fill, constant (windows full).
+
+    draft_per_token: bytes per token of the draft layers' own cache; None where the record gives no attention of theirs.
+    """
 
     per_token: float
     per_token_in_window: float
     constant: float
+    draft_per_token: float | None
 
 
 def cache_sizes(model: Model, kv_format: str, state_format: str) -> CacheSizes:
@@ -119,4 +123,9 @@ def cache_sizes(model: Model, kv_format: str, state_format: str) -> CacheSizes:
         growing += counts[name] * kept.growing
         windowed += counts[name] * kept.windowed
         constant += counts[name] * (kept.windowed * kept.window + kept.constant)
-    return CacheSizes(growing, windowed, constant)
+    drafted: list[float] = []
+    for layer in (layer for extra in model.extras.values() for layer in extra.attention):
+        kind, group = ATTENTION[layer.kind], numbers(layer)
+        group.__dict__.update(kind.sizes(Numbers(prefix="draft"), group, on))
+        drafted.append(kind.cache(group, on).growing)
+    return CacheSizes(growing, windowed, constant, sum(drafted) if drafted else None)

@@ -83,6 +83,8 @@ def draw_derived(found: dict[str, Any]) -> None:
         rows.add_row("draft layers", f"{derived['draft_params']:,}", "counted apart")
     rows.add_row("weights as shipped", show(derived["weights_bytes"], "B"), f"{derived['weights_bytes']:,} B")
     rows.add_row("cache a token", f"{derived['kv_bytes_per_token']:,.0f} B", derived["kv_format"])
+    if derived["kv_bytes_per_token_with_draft"]:
+        rows.add_row("  with draft layers", f"{derived['kv_bytes_per_token_with_draft']:,.0f} B", "")
     if derived["kv_bytes_per_token_in_window"]:
         rows.add_row("  while windows fill", f"{derived['kv_bytes_per_token_in_window']:,.0f} B more", "")
     rows.add_row("state and full windows", f"{derived['state_bytes_per_sequence']:,.0f} B", derived["state_format"])

@@ -34,6 +34,9 @@ class Extra(Record):
     format: FormatName
     part: Literal["vision", "draft", "padding"]
     note: str = ""
+    attention: list[Attention] = Field(
+        default=[], description="attention of each draft layer, whose cache drafting adds"
+    )
 
 
 class Published(Record):

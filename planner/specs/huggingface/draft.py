@@ -54,11 +54,14 @@ def draft_extras(
         found[format] = found.get(format, 0) + count
     for count, format in others:
         found[format] = found.get(format, 0) + count
-    return {
+    extras: dict[str, Part] = {
         f"draft_{format}": {"parameters": count, "format": format, "part": "draft", "note": note}
         for format, count in found.items()
         if count
     }
+    for part in list(extras.values())[:1]:
+        part["attention"] = [{**layer, "layers": "rest"} for layer in attention]
+    return extras
 
 
 def table_copies(config: Config, layers: int, format: str) -> dict[str, Part]:
