@@ -236,3 +236,33 @@ def test_schema_defaults_can_be_written() -> None:
                 jsonschema.Draft202012Validator(field).validate(field["default"])
                 found += 1
     assert found
+
+
+@pytest.mark.parametrize(
+    ("model", "stack", "arithmetic", "travels"),
+    [
+        ("qwen3-30b-a3b", "nvidia-hopper", "bf16", "bf16"),
+        ("deepseek-v3", "nvidia-hopper", "fp8", "mxfp8"),
+        ("kimi-k3", "nvidia-hopper", "fp8", "mxfp8"),
+        ("kimi-k3", "nvidia-hopper-w4a16", "bf16", "mxfp8"),
+        ("qwen3-32b", "nvidia-hopper", "fp8", "mxfp8"),
+    ],
+)
+def test_experts_run_in_no_fewer_bits_than_they_have(model: str, stack: str, arithmetic: str, travels: str) -> None:
+    """BF16 experts are computed and sent in BF16 whatever an engine does for narrower ones."""
+    shipped = load_stack(stack)
+    ours = case_of(model, "h200-8", stack).stack
+    assert (ours.kernels.experts.compute_format, ours.dispatch_format) == (arithmetic, travels)
+    assert (ours == shipped) == (arithmetic == shipped.kernels.experts.compute_format)
+
+
+def test_bf16_experts_are_bound_by_the_bf16_rate(cli: Cli) -> None:
+    """The bound of a prefill's experts is their FLOP over the chip's BF16 rate."""
+    rows = cli(
+        "explain", "qwen3-30b-a3b", "--on", "h200-8", "--layout", "TP1", "--isl", "8k", "--osl", "1k",
+        "--concurrency", "1", "--json",
+    ).json["breakdown"]  # fmt: skip
+    experts = next(row for row in rows if (row["phase"], row["operator"]) == ("prefill", "moe.experts"))
+    rate = load_chip("h200").rate("bf16")
+    assert rate is not None
+    assert experts["floor_s"] == pytest.approx(experts["flops"] / rate.value, rel=1e-9)

@@ -7,6 +7,8 @@ from typing import Any
 
 from planner.errors import BadLayout, BadSpec, BadWorkload
 from planner.evaluate.inputs import Case, Leaf, asked, layout_values, leaves
+from planner.kinds.feedforward.moe import Moe
+from planner.kinds.formats import FORMATS
 from planner.layout import Layout
 from planner.model.structure import Structure, structure
 from planner.specs.hardware import System
@@ -16,6 +18,9 @@ from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 from planner.stages import heaviest
 
+PLAIN_FORMATS = ("mxfp4", "fp8", "bf16", "fp32")
+"""What arithmetic runs in, narrow to wide."""
+
 
 def case_of(model: str | Model, system: str | System, stack: str | Stack | None = None) -> Case:
     """The records a deployment is made of. Raises UnknownName, BadFile, BadSpec."""
@@ -23,13 +28,33 @@ def case_of(model: str | Model, system: str | System, stack: str | Stack | None 
     found_system = load_system(system) if isinstance(system, str) else system
     chip = load_chip(found_system.chip)
     named = found_system.stack if stack is None else stack
-    found_stack = load_stack(named) if isinstance(named, str) else named
+    found_stack = running(load_stack(named) if isinstance(named, str) else named, found_model)
     for name in type(found_stack.kernels).model_fields:
         kernel = getattr(found_stack.kernels, name)
         if kernel.compute_format is not None and chip.rate(kernel.compute_format) is None:
             what = f"kernel {name} computes in {kernel.compute_format}, and chip {chip.name} has no such rate"
             raise BadSpec(f"stack {found_stack.name}", what, "choose a stack made for this chip")
     return Case(found_model, found_system, chip, found_stack)
+
+
+def running(stack: Stack, model: Model) -> Stack:
+    """The stack as it runs a model: experts are neither computed nor sent in fewer bits than they are stored in.
+
+    A stack's formats say how narrow its engine goes for weights quantised that far. BF16 experts stay in BF16, at the
+    share of the peak that the stack's own kernel reaches: an analogy.
+    """
+    stored = [feed.routed_format for feed in model.feed_forward.values() if isinstance(feed, Moe)]
+    if not stored:
+        return stack
+    bits = max(FORMATS[name].value_bits for name in stored)
+    kernel, changes = stack.kernels.experts, dict[str, Any]()
+    if kernel.compute_format is not None and FORMATS[kernel.compute_format].value_bits < bits:
+        format = next(name for name in PLAIN_FORMATS if FORMATS[name].value_bits >= bits)
+        own = {"compute_format": format, "kernel": f"{kernel.kernel}, taken for {format}", "basis": "analogy"}
+        changes["kernels"] = stack.kernels.model_copy(update={"experts": kernel.model_copy(update=own)})
+    if FORMATS[stack.dispatch_format].value_bits < bits:
+        changes["dispatch_format"] = next(name for name in PLAIN_FORMATS if FORMATS[name].value_bits >= bits)
+    return stack.model_copy(update=changes)
 
 
 def check_load(workload: Workload) -> int:
