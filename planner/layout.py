@@ -190,7 +190,7 @@ def context_problem(layout: Layout, model: Model) -> Problem | None:
         return ("dcp", f"DCP{layout.dcp} does not divide TP{layout.tp}", f"use DCP of {listed(divisors(layout.tp))}")
     if layout.dcp > 1 and cache_copies(layout.tp, model) % layout.dcp:
         copies = cache_copies(layout.tp, model)
-        what = f"DCP{layout.dcp} splits nothing: {copies} of the TP ranks hold the same cache"
+        what = f"DCP{layout.dcp} splits nothing: {copies} of the TP ranks hold the same growing cache"
         return ("dcp", what, f"use DCP of {listed(divisors(copies))}")
     return None
 

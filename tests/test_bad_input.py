@@ -249,6 +249,15 @@ SPECS: dict[str, tuple[str, str]] = {
     "missing-field": (changed("model", drop("width")), "width is missing"),
     "extra-key": (changed("model", put("colour", value="red")), "unknown key colour"),
     "unknown-attention": (changed("model", put("attention", "mla", "kind", value="gqa2")), "attention"),
+    "override-of-no-group": (
+        changed("model", put("attention", "mla", "overrides", value={"outptu": "fp8"})),
+        "attention.mla.overrides: no weight group 'outptu'",
+    ),
+    "misspelt-size-of-a-kind": (
+        changed("model", lambda d: d["attention"]["mla"].update(hads=d["attention"]["mla"].pop("heads"))),
+        "unknown key attention.mla.hads",
+    ),
+    "missing-size-of-a-kind": (changed("model", drop("attention", "mla", "heads")), "attention.mla.heads is missing"),
     "unknown-format": (changed("model", put("table_format", value="fp9")), "table_format"),
     "no-attention": (changed("model", put("attention", value={})), "attention"),
     "no-kind": (changed("model", drop("attention", "mla", "kind")), "attention"),

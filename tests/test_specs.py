@@ -107,6 +107,7 @@ def test_published_totals_are_met() -> None:
     for name in names("model"):
         model = load_model(name)
         sums = totals(model)
+        assert model.published is not None, f"{name}: state the maker's totals under `published`"
         stated = model.published.total_params
         assert abs(sums.total_params + sums.extra_params - stated) <= 0.03 * stated, name
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.errors import BadLayout, BadSpec, BadWorkload
 from planner.evaluate.inputs import Case, Leaf, asked, layout_values, leaves
+from planner.evaluate.totals import check_overrides
 from planner.kinds.feedforward.moe import Moe
 from planner.kinds.formats import FORMATS
 from planner.layout import Layout
@@ -25,6 +26,7 @@ PLAIN_FORMATS = ("mxfp4", "fp8", "bf16", "fp32")
 def case_of(model: str | Model, system: str | System, stack: str | Stack | None = None) -> Case:
     """The records a deployment is made of. Raises UnknownName, BadFile, BadSpec."""
     found_model = load_model(model) if isinstance(model, str) else model
+    check_overrides(found_model, model if isinstance(model, str) else "")
     found_system = load_system(system) if isinstance(system, str) else system
     chip = load_chip(found_system.chip)
     named = found_system.stack if stack is None else stack

@@ -87,7 +87,8 @@ def draw_derived(found: dict[str, Any]) -> None:
         rows.add_row("  with draft layers", f"{derived['kv_bytes_per_token_with_draft']:,.0f} B", "")
     if derived["kv_bytes_per_token_in_window"]:
         rows.add_row("  while windows fill", f"{derived['kv_bytes_per_token_in_window']:,.0f} B more", "")
-    rows.add_row("state and full windows", f"{derived['state_bytes_per_sequence']:,.0f} B", derived["state_format"])
+    formats = f"state {derived['state_format']}, windows {derived['kv_format']}"
+    rows.add_row("state and full windows", f"{derived['state_bytes_per_sequence']:,.0f} B", formats)
     for name, count in derived["params_by_group"].items():
         rows.add_row(f"  {name}", f"{count:,}", "")
     out.print(rows)

@@ -172,14 +172,14 @@ def read(record: type[R], path: Path) -> R:
     try:
         return record.model_validate(data)
     except ValidationError as error:
-        raise BadSpec(str(path), *describe(error, record)) from None
+        raise BadSpec(str(path), *describe(error, record, data)) from None
 
 
-def describe(error: ValidationError, record: type[Record]) -> tuple[str, str]:
+def describe(error: ValidationError, record: type[Record], data: Any) -> tuple[str, str]:
     """(what, do) of the first thing wrong, misspelt keys before missing ones."""
     problems = error.errors(include_url=False)
     first = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
-    key = ".".join(str(part) for part in first["loc"]) or "the file"
+    key = written(data, first["loc"]) or "the file"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     if first["type"] == "extra_forbidden":
         missing = [str(p["loc"][-1]) for p in problems if p["type"] == "missing" and p["loc"][:-1] == first["loc"][:-1]]
@@ -189,6 +189,18 @@ def describe(error: ValidationError, record: type[Record]) -> tuple[str, str]:
         return f"key {key} is missing{more}", "add it; see a shipped spec for the form"
     reason = first["msg"].removeprefix("Value error, ")
     return f"{key}: {reason}{more}", "mend the value"
+
+
+def written(data: Any, loc: tuple[int | str, ...]) -> str:
+    """The dotted path of a value as its file has it: without the kind's name, which a choice among kinds puts in."""
+    path: list[str] = []
+    for part in loc:
+        if isinstance(data, dict) and part not in data and data.get("kind") == part:
+            continue
+        path.append(str(part))
+        inside = (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int))
+        data = data[part] if inside else None
+    return ".".join(path)
 
 
 @cache

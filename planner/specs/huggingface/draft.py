@@ -24,10 +24,11 @@ def counted(config: Config, parts: Iterable[Part], kinds: Any, width: int) -> di
     found: dict[str, int] = {}
     for part in parts:
         kind = kinds[part["kind"]]
+        fields = {**part, "layers": "rest"}
         try:
-            record = kind.record.model_validate({**part, "layers": "rest"})
+            record = kind.record.model_validate(fields)
         except ValidationError as error:
-            raise BadSpec(config.where, *describe(error, kind.record)) from None
+            raise BadSpec(config.where, *describe(error, kind.record, fields)) from None
         for weight in kind.weights(named_formats(record), width):
             format = str(weight.value_bytes)
             found[format] = found.get(format, 0) + int(weight.parameters)

@@ -62,7 +62,7 @@ def model_of(config: Config, network: Network, name: str, source: str) -> Model:
     try:
         return Model.model_validate(data)
     except ValidationError as error:
-        raise BadSpec(config.where, *describe(error, Model)) from None
+        raise BadSpec(config.where, *describe(error, Model, data)) from None
 
 
 def tied(config: Config, default: bool) -> bool:
