@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from planner.evaluate.case import case_of, point_of
 from planner.evaluate.estimate import estimate, run
 from planner.evaluate.inputs import Case
 from planner.layout import Layout, legal
+from planner.model.memory import left
 from planner.record import Figure
 from planner.search.fit import fit
 from planner.specs.library import load_model
@@ -364,3 +366,25 @@ def test_overlap_stays_between_the_longer_and_both() -> None:
         work = q["decode_moe_experts_time_s"] + q["decode_moe_shared_time_s"]
         both = talk + work + q["decode_moe_overlap_time_s"]
         assert max(talk, work) * (1 - CLOSE) <= both <= (talk + work) * (1 + CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "room"),
+    [
+        ("all", 0.9 * 100 - 20 - 50),  # 50 of weights and 20 beside them, all below 90
+        ("static", min(0.9 * 100, 100 - 20) - 50),  # the 20 take more than the tenth that is left
+        ("free", 0.9 * (100 - 20 - 50)),
+    ],
+)
+def test_a_memory_fraction_means_what_its_engine_says(meaning: str, room: float) -> None:
+    """The same 0.9 of a chip of 100 leaves three different caches; a driver's smaller figure replaces the headline."""
+    on = SimpleNamespace(
+        ask=SimpleNamespace(memory_fraction=0.9),
+        stack=SimpleNamespace(memory_meaning=meaning),
+        chip=SimpleNamespace(memory=120.0, usable_memory=100.0),
+    )
+    assert left(50.0, 20.0, on) == pytest.approx(room, rel=1e-12)
+    base = DEPLOYMENTS[0]
+    slack = {m: quantities(replace(base, stack_changes={"memory_meaning": m})) for m in ("all", "static", "free")}
+    fits = {m: q["memory_slack_bytes"] for m, q in slack.items()}
+    assert fits["static"] >= fits["all"], "what is beside weights and cache is not taken out of the fraction"
