@@ -21,6 +21,10 @@ from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 
 SHORTEST = 8192
+FAR = 1024
+"""Times the model's context: a prompt so long that what grows only linearly, as windows and choices do, is nothing."""
+GROWS = 3
+"""Arithmetic of twice the prompt over that of one: near 2 where linear, near 4 where quadratic."""
 RATED: tuple[FormatName, ...] = ("bf16", "fp8", "mxfp4", "int8")
 
 
@@ -114,7 +118,8 @@ def quantities(say: Say, point: Point, only: str | None, formulas: bool) -> dict
 def facts(case: Case, point: Point) -> dict[str, float]:
     """Arithmetic of the model alone: products per token without the head, and where attention passes them.
 
-    Growing attention does a T^2 FLOP over a prompt of T, products b T: they meet at T = b / a.
+    Growing attention does a T^2 FLOP over a prompt of T, products b T: they meet at T = b / a. a is the second
+    difference of a far prompt, (f(2T) - 2 f(T)) / 2 T^2, so that windows and top-k choices, which saturate, stay out.
     """
     from planner.evaluate.totals import totals
     from planner.kinds.attention import ATTENTION
@@ -123,12 +128,12 @@ def facts(case: Case, point: Point) -> dict[str, float]:
     sums = totals(case.model)
     head = sums.params_by_group.get("head", sums.params_by_group["embedding"])
     products = on.constant.multiply_add_flops * (sums.active_params - head)
-    square = 0.0
+    square, far = 0.0, float(case.model.max_context * FAR)
     for name, group in case.model.attention.items():
         core = ATTENTION[group.kind].core_flops
-        unit = core(on.groups[name], 1.0, on)
-        if core(on.groups[name], 2.0, on) > 2 * unit:
-            square += on.count[name] * unit
+        once, twice = core(on.groups[name], far, on), core(on.groups[name], 2 * far, on)
+        if twice > GROWS * once:
+            square += on.count[name] * (twice - 2 * once) / (2 * far**2)
     meet = products / square if square else math.inf
     return {
         "gemm_flops_per_token_without_head": products,
