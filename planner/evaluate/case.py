@@ -7,7 +7,6 @@ from typing import Any
 
 from planner.errors import BadLayout, BadSpec, BadWorkload
 from planner.evaluate.inputs import Case, Leaf, asked, layout_values, leaves
-from planner.evaluate.totals import check_overrides
 from planner.kinds.feedforward.moe import Moe
 from planner.kinds.formats import FORMATS
 from planner.layout import Layout
@@ -26,7 +25,6 @@ PLAIN_FORMATS = ("mxfp4", "fp8", "bf16", "fp32")
 def case_of(model: str | Model, system: str | System, stack: str | Stack | None = None) -> Case:
     """The records a deployment is made of. Raises UnknownName, BadFile, BadSpec."""
     found_model = load_model(model) if isinstance(model, str) else model
-    check_overrides(found_model, model if isinstance(model, str) else "")
     found_system = load_system(system) if isinstance(system, str) else system
     chip = load_chip(found_system.chip)
     named = found_system.stack if stack is None else stack
@@ -140,3 +138,20 @@ def point_of(
     values: dict[str, Any] = {name: leaf.value for name, leaf in numbers.items()}
     values |= layout_values(case.model, layout, replicas, lent or replicas * layout.chips, slots)
     return Point(shape_of(case, workload, slots), values, raw, numbers)
+
+
+def placed(
+    model: str | Model,
+    system: str | System,
+    layout: str | Layout,
+    workload: Workload,
+    stack: str | Stack | None,
+    chips: int | None,
+) -> tuple[Case, Layout, int, Point]:
+    """(case, layout, chips lent, point) of whole replicas of one layout on the chips lent. Raises BadInput leaves."""
+    case = case_of(model, system, stack)
+    check_workload(case, workload)
+    check_load(workload)
+    found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
+    lent = chips_lent(case, found, chips)
+    return case, found, lent, point_of(case, found, workload, lent // found.chips, lent)

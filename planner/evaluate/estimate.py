@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.errors import BadSpec
 from planner.evaluate import breakdown
-from planner.evaluate.case import Point, case_of, check_load, check_workload, chips_lent, point_of
+from planner.evaluate.case import Point, check_load, placed
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Cost, Decode, Estimate, LayoutAnswer, Memory, Pool, Prefill, Serving
 from planner.layout import KEYS, Layout
@@ -55,16 +55,11 @@ def estimate(
 
     chips: chips lent; whole replicas of the layout are placed on them (default: one replica). Raises BadInput leaves.
     """
-    case = case_of(model, system, stack)
-    check_workload(case, workload)
-    check_load(workload)
-    found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
-    lent = chips_lent(case, found, chips)
+    case, found, lent, point = placed(model, system, layout, workload, stack, chips)
     from planner.evaluate.influence import assumptions
     from planner.evaluate.ranges import ranges
 
     replicas = lent // found.chips
-    point = point_of(case, found, workload, replicas, lent)
     inputs = (point.shape, point.values, point.raw, point.leaves, HEADLINES)
     bands = {key: [float(v) for v in pair[:, 0]] for key, pair in ranges(*inputs).items()}
     return assemble(case, found, workload, replicas, lent, point, bands, assumptions(*inputs)[0])

@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.errors import UnknownName, nearest
 from planner.evaluate import breakdown
-from planner.evaluate.case import Point, case_of, check_load, check_workload, chips_lent, point_of
+from planner.evaluate.case import Point, check_load, placed, point_of
 from planner.evaluate.estimate import run
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Result
@@ -65,11 +65,7 @@ def explain(
     formulas: bool = False,
 ) -> Explanation:
     """The step and the prefill of one layout as operators and named quantities. Raises BadInput leaves."""
-    case = case_of(model, system, stack)
-    check_workload(case, workload)
-    found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
-    lent = chips_lent(case, found, chips)
-    point = point_of(case, found, workload, lent // found.chips, lent)
+    case, found, _, point = placed(model, system, layout, workload, stack, chips)
     say, on = run(point)
     rows = breakdown.rows(say, on)
     q = {name: item.value for name, item in say.rows.items()}

@@ -10,7 +10,7 @@ import yaml
 
 from planner.errors import BadFile, BadSpec, UnknownName, nearest
 from planner.evaluate.case import case_of
-from planner.evaluate.totals import cache_sizes, check_overrides, totals
+from planner.evaluate.totals import cache_sizes, totals
 from planner.kinds.attention import ATTENTION
 from planner.specs.huggingface.files import opened
 from planner.specs.library import (
@@ -55,7 +55,6 @@ def show(name: str, kv_format: str = "bf16", state_format: str = "fp32") -> dict
     record: Any = LOADERS[kind](name)
     fields = record.model_dump()
     if kind == "model":
-        check_overrides(record, name)
         return {"kind": kind, **fields, **shown_model(record, kv_format, state_format)}
     if kind == "system":
         chip = load_chip(record.chip)
@@ -103,8 +102,6 @@ def check(path: str) -> dict[str, Any]:
     written_as = place if is_path(place) else f"./{place}"
     kind = kind_of(written_as)
     record: Any = LOADERS[kind](written_as)
-    if kind == "model":
-        check_overrides(record, place)
     if kind == "system":
         case_of(next(iter(names("model"))), record)
     return {"path": path, "kind": kind, "name": record.name, "sound": True}

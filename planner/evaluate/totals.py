@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from planner.errors import BadSpec, nearest
 from planner.evaluate.inputs import of_record
 from planner.kinds.attention import ATTENTION
 from planner.kinds.feedforward import FEED_FORWARD
@@ -68,8 +67,7 @@ def groups(model: Model) -> dict[str, tuple[float, list[Weight]]]:
 
 
 def totals(model: Model) -> Totals:
-    """The sums over all groups. Raises BadSpec."""
-    check_overrides(model)
+    """The sums over all groups."""
     by_group = {name: round(count * parameters(weights)) for name, (count, weights) in groups(model).items()}
     by_group["residual"] += by_group.pop("residual_final")
     text = sum(count * stored_bytes(weights) for count, weights in groups(model).values())
@@ -88,18 +86,6 @@ def totals(model: Model) -> Totals:
         draft_params=sum(e.parameters for e in parts["draft"]),
         extra_params=sum(e.parameters for e in model.extras.values()),
     )
-
-
-def check_overrides(model: Model, file: str = "") -> None:
-    """Every override names a weight group its layer has. file: where the model was read. Raises BadSpec."""
-    having = groups(model)
-    for part, layers in (("attention", model.attention), ("feed_forward", model.feed_forward)):
-        for name, layer in layers.items():
-            known = [weight.name for weight in having[name][1]]
-            for group in layer.overrides:
-                if group not in known:
-                    what = f"{part}.{name}.overrides: no weight group {group!r}"
-                    raise BadSpec(file or f"model {model.name}", what, nearest(group, known))
 
 
 @dataclass(frozen=True)

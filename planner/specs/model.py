@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from planner.kinds.attention import Attention
-from planner.kinds.feedforward import FeedForward
+from planner.errors import nearest
+from planner.kinds.attention import ATTENTION, Attention
+from planner.kinds.feedforward import FEED_FORWARD, FeedForward
 from planner.kinds.formats import FormatName
 from planner.kinds.residual import Residual
 from planner.record import Count, Record
@@ -96,11 +98,37 @@ class Model(Record):
             raise ValueError(f"residual.layers is {mixed}, and the model has {self.layers}")
         return self
 
+    @model_validator(mode="after")
+    def overridden(self) -> Model:
+        """Every override names a weight group its layer has."""
+        drafts = [(name, layer) for name, extra in self.extras.items() for layer in extra.attention]
+        layers: list[tuple[str, Any, Any]] = [
+            *((f"attention.{name}", ATTENTION, layer) for name, layer in self.attention.items()),
+            *((f"feed_forward.{name}", FEED_FORWARD, layer) for name, layer in self.feed_forward.items()),
+            *((f"extras.{name}.attention", ATTENTION, layer) for name, layer in drafts),
+        ]
+        for where, kinds, layer in layers:
+            known = [weight.name for weight in kinds[layer.kind].weights(named_formats(layer), self.width)]
+            for group in layer.overrides:
+                if group not in known:
+                    raise ValueError(f"{where}.overrides: no weight group {group!r} ({nearest(group, known)})")
+        return self
+
     def layer_kinds(self) -> list[tuple[str, str]]:
         """(attention group, feed-forward group) of every layer in order."""
         attention = assign("attention", {n: g.layers for n, g in self.attention.items()}, self.layers)
         feed_forward = assign("feed_forward", {n: g.layers for n, g in self.feed_forward.items()}, self.layers)
         return list(zip(attention, feed_forward, strict=True))
+
+
+def named_formats(record: Any) -> Any:
+    """A record's fields, its formats by name where formulas ask for bytes: weights only carry them along."""
+    fields = {name: getattr(record, name) for name in type(record).model_fields}
+    bytes_of = {
+        name.removesuffix("format") + "value_bytes": value for name, value in fields.items() if name.endswith("format")
+    }
+    overrides = {f"{group}_value_bytes": format for group, format in fields["overrides"].items()}
+    return SimpleNamespace(**fields, **{**bytes_of, **overrides})
 
 
 def indices(text: str, count: int) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import SimpleNamespace
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,6 +13,7 @@ from planner.kinds.feedforward import FEED_FORWARD
 from planner.specs.huggingface.config import Config
 from planner.specs.huggingface.network import Part
 from planner.specs.library import describe
+from planner.specs.model import named_formats
 
 MATRICES = 2
 """A draft layer joins two vectors of the model's width: the hidden state and the next token's embedding."""
@@ -33,16 +33,6 @@ def counted(config: Config, parts: Iterable[Part], kinds: Any, width: int) -> di
             format = str(weight.value_bytes)
             found[format] = found.get(format, 0) + int(weight.parameters)
     return found
-
-
-def named_formats(record: Any) -> Any:
-    """A record's fields, its formats by name where formulas ask for bytes: weights only carry them along."""
-    fields = {name: getattr(record, name) for name in type(record).model_fields}
-    bytes_of = {
-        name.removesuffix("format") + "value_bytes": value for name, value in fields.items() if name.endswith("format")
-    }
-    overrides = {f"{group}_value_bytes": format for group, format in fields["overrides"].items()}
-    return SimpleNamespace(**fields, **{**bytes_of, **overrides})
 
 
 def draft_extras(
