@@ -16,6 +16,9 @@ Reference: S. Williams, A. Waterman, D. Patterson, "Roofline", CACM 52(4), 2009,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,49 +28,69 @@ from planner.quantities import Say
 BOUNDS = ("compute", "memory", "network", "latency")
 
 
-def rates(say: Say, chip: Any, kernel: Any) -> Any:
-    """What a kernel reaches on a chip: its stream in B/s and, where it computes, its arithmetic in FLOP/s."""
+def rates(say: Say, chip: Any, kernel: Any, more: Iterable[str] = ()) -> Any:
+    """What a kernel reaches on a chip: its stream in B/s and, where it computes, its arithmetic in FLOP/s by format.
+
+    more: formats it runs in beside its own, at the same share of their peaks.
+    """
     reached = SimpleNamespace(**vars(kernel))
     reached.memory_bytes_per_s = chip.memory_bandwidth
     reached.stream_bytes_per_s = say(
         "stream_bytes_per_s", chip.memory_bandwidth * kernel.memory_fraction, "memory bandwidth this kernel reaches"
     )
-    if kernel.compute_format is not None:
-        reached.peak_flops_per_s = getattr(chip, f"{kernel.compute_format}_rate")
-        reached.reach_flops_per_s = say(
-            "reach_flops_per_s", reached.peak_flops_per_s * kernel.compute_fraction, "arithmetic this kernel reaches"
+    reached.peak_flops_per_s, reached.reach_flops_per_s = {}, {}
+    own = [] if kernel.compute_format is None else [kernel.compute_format]
+    for format in [*own, *sorted(set(more) - set(own))]:
+        name = "" if format in own else f"{format}_"
+        peak = reached.peak_flops_per_s[format] = getattr(chip, f"{format}_rate")
+        reached.reach_flops_per_s[format] = say(
+            f"{name}reach_flops_per_s", peak * kernel.compute_fraction, f"arithmetic this kernel reaches in {format}"
         )
     return reached
 
 
 def operator(
-    say: Say, name: str, sentence: str, kernel: Any, moved: Q, flops: Q = 0, *, sequential: Q = 0, extra: Q = 0
-) -> Q:
+    say: Say, name: str, sentence: str, kernel: Any, moved: Q, flops: Q | dict[str, Q] = 0, *,
+    sequential: Q = 0, extra: Q = 0,
+) -> Q:  # fmt: skip
     """Time of one run of a kernel that moves `moved` bytes and does `flops` FLOP; entered in the breakdown.
 
+    flops: in the kernel's own format, or by format where one run computes in several, one after the other.
     sequential: a chain of dependent steps that neither bandwidth nor arithmetic shortens, s.
     extra: time that is neither stream nor arithmetic (per-row work of an exchange kernel), s.
     """
     say = say.scope(name)
     moved = say("bytes", moved * kernel.traffic, "bytes moved to and from memory")
     busy = moved / kernel.stream_bytes_per_s
-    if not is_zero(flops):
-        flops = say("flops", flops, "arithmetic")
-        busy = soft_max(kernel.norm, busy, flops / kernel.reach_flops_per_s)
+    work = by_format(say, kernel, flops)
+    if work:
+        reach = [part / kernel.reach_flops_per_s[format] for format, part in work.items()]
+        busy = soft_max(kernel.norm, busy, reduce(add, reach))
     if not is_zero(sequential):
         sequential = say("sequential_s", sequential, "steps that depend on each other")
         busy = busy + sequential
     time = say("time_s", soft_max(kernel.floor_norm, kernel.floor, busy) + kernel.added + extra, sentence)
     if say.keeps_floors:
         memory = moved / kernel.memory_bytes_per_s
-        compute = flops / kernel.peak_flops_per_s if not is_zero(flops) else 0.0
+        peak = [part / kernel.peak_flops_per_s[format] for format, part in work.items()]
+        compute = reduce(add, peak) if work else 0.0
         fixed = kernel.floor + kernel.added + extra + sequential
-        floor = say("floor_s", memory if is_zero(flops) else maximum(memory, compute), "bound alone, at peak rates")
+        floor = say("floor_s", memory if not work else maximum(memory, compute), "bound alone, at peak rates")
         say.operator(
-            name=name, sentence=sentence, time_s=time, floor_s=floor, flops=flops, bytes=moved, network_bytes=0.0,
+            name=name, sentence=sentence, time_s=time, floor_s=floor, flops=reduce(add, work.values()) if work else 0.0,
+            bytes=moved, network_bytes=0.0,
             parts={"compute": compute, "memory": memory, "latency": fixed}, basis=kernel.basis,
         )  # fmt: skip
     return time
+
+
+def by_format(say: Say, kernel: Any, flops: Q | dict[str, Q]) -> dict[str, Q]:
+    """Arithmetic of a run, named, by the format it runs in; nothing where there is none."""
+    if not isinstance(flops, dict):
+        flops = {} if is_zero(flops) else {kernel.compute_format: flops}
+    if len(flops) == 1:
+        return {format: say("flops", part, "arithmetic") for format, part in flops.items()}
+    return {format: say(f"{format}_flops", part, f"arithmetic in {format}") for format, part in flops.items()}
 
 
 def exchange(say: Say, name: str, sentence: str, link: Any, near: Q, far: Q, alpha: Q) -> Q:

@@ -90,7 +90,7 @@ def test_every_system_has_its_chip_and_stack() -> None:
         assert system.chips == system.servers * system.chips_per_server, name
         assert 1 <= system.domain_chips <= system.chips, name
         case = case_of(names("model")[0], name)
-        assert (case.chip, case.stack) == (chip, stack), name
+            assert (case.chip, case.stack.name) == (chip, stack.name), name
 
 
 def test_headline_bandwidth_is_both_directions() -> None:
@@ -246,7 +246,6 @@ def test_schema_defaults_can_be_written() -> None:
         ("deepseek-v3", "nvidia-hopper", "fp8", "mxfp8"),
         ("kimi-k3", "nvidia-hopper", "fp8", "mxfp8"),
         ("kimi-k3", "nvidia-hopper-w4a16", "bf16", "mxfp8"),
-        ("qwen3-32b", "nvidia-hopper", "fp8", "mxfp8"),
     ],
 )
 def test_experts_run_in_no_fewer_bits_than_they_have(model: str, stack: str, arithmetic: str, travels: str) -> None:
@@ -254,7 +253,8 @@ def test_experts_run_in_no_fewer_bits_than_they_have(model: str, stack: str, ari
     shipped = load_stack(stack)
     ours = case_of(model, "h200-8", stack).stack
     assert (ours.kernels.experts.compute_format, ours.dispatch_format) == (arithmetic, travels)
-    assert (ours == shipped) == (arithmetic == shipped.kernels.experts.compute_format)
+    assert (ours.kernels == shipped.kernels) == (arithmetic == shipped.kernels.experts.compute_format)
+    assert set(ours.computes.items()) <= set(shipped.computes.items())
 
 
 def test_bf16_experts_are_bound_by_the_bf16_rate(cli: Cli) -> None:

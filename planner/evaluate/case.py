@@ -9,6 +9,7 @@ from planner.errors import BadLayout, BadSpec, BadWorkload
 from planner.evaluate.inputs import Case, Leaf, asked, layout_values, leaves
 from planner.kinds.feedforward.moe import Moe
 from planner.kinds.formats import FORMATS
+from planner.kinds.weights import PLAIN
 from planner.layout import Layout
 from planner.model.structure import Structure, structure
 from planner.specs.hardware import System
@@ -34,27 +35,41 @@ def case_of(model: str | Model, system: str | System, stack: str | Stack | None 
         if kernel.compute_format is not None and chip.rate(kernel.compute_format) is None:
             what = f"kernel {name} computes in {kernel.compute_format}, and chip {chip.name} has no such rate"
             raise BadSpec(f"stack {found_stack.name}", what, "choose a stack made for this chip")
+    for stored, format in found_stack.computes.items():
+        if chip.rate(format) is None:
+            what = f"{stored} weights compute in {format}, and chip {chip.name} has no such rate"
+            raise BadSpec(f"stack {found_stack.name}", what, "choose a stack made for this chip")
     return Case(found_model, found_system, chip, found_stack)
 
 
 def running(stack: Stack, model: Model) -> Stack:
-    """The stack as it runs a model: experts are neither computed nor sent in fewer bits than they are stored in.
+    """The stack as it runs a model: products compute in what the stack names for their format, the rest in 16 bits.
 
-    A stack's formats say how narrow its engine goes for weights quantised that far. BF16 experts stay in BF16, at the
-    share of the peak that the stack's own kernel reaches: an analogy.
+    Experts are not sent in fewer bits than they are stored in. Where their format is computed otherwise than by the
+    stack's own kernel, the share of the peak that kernel reaches is an analogy.
     """
-    stored = [feed.routed_format for feed in model.feed_forward.values() if isinstance(feed, Moe)]
-    if not stored:
-        return stack
-    bits = max(FORMATS[name].value_bits for name in stored)
-    kernel, changes = stack.kernels.experts, dict[str, Any]()
-    if kernel.compute_format is not None and FORMATS[kernel.compute_format].value_bits < bits:
-        format = next(name for name in PLAIN_FORMATS if FORMATS[name].value_bits >= bits)
-        own = {"compute_format": format, "kernel": f"{kernel.kernel}, taken for {format}", "basis": "analogy"}
-        changes["kernels"] = stack.kernels.model_copy(update={"experts": kernel.model_copy(update=own)})
-    if FORMATS[stack.dispatch_format].value_bits < bits:
-        changes["dispatch_format"] = next(name for name in PLAIN_FORMATS if FORMATS[name].value_bits >= bits)
+    found = stored_formats(model)
+    changes: dict[str, Any] = {"computes": {own: runs for own, runs in stack.computes.items() if own in found}}
+    experts = [feed.routed_format for feed in model.feed_forward.values() if isinstance(feed, Moe)]
+    if experts:
+        widest = max(experts, key=lambda name: FORMATS[name].value_bits)
+        kernel, format = stack.kernels.experts, stack.computes.get(widest, PLAIN)
+        if kernel.compute_format != format:
+            own = {"compute_format": format, "kernel": f"{kernel.kernel}, taken for {format}", "basis": "analogy"}
+            changes["kernels"] = stack.kernels.model_copy(update={"experts": kernel.model_copy(update=own)})
+        bits = FORMATS[widest].value_bits
+        if FORMATS[stack.dispatch_format].value_bits < bits:
+            changes["dispatch_format"] = next(name for name in PLAIN_FORMATS if FORMATS[name].value_bits >= bits)
     return stack.model_copy(update=changes)
+
+
+def stored_formats(model: Model) -> set[str]:
+    """Every format that weights of a model's products are stored in."""
+    found: set[str] = {model.table_format, *([model.draft.format] if model.draft else [])}
+    for layer in (*model.attention.values(), *model.feed_forward.values()):
+        found |= {layer.format, *layer.overrides.values()}
+        found |= {layer.routed_format} if isinstance(layer, Moe) else set()
+    return found
 
 
 def check_load(workload: Workload) -> int:

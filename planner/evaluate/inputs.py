@@ -82,7 +82,10 @@ def of_record(record: BaseModel, source: str) -> tuple[dict[str, Leaf], dict[str
             numbers[bytes_name] = plain(value_bytes(value), "B", f"format {value}")
         elif name == "overrides":
             for group, format in value.items():
+                raw[f"{group}_format"] = format
                 numbers[f"{group}_value_bytes"] = plain(value_bytes(format), "B", f"format {format}")
+        elif name == "computes":
+            raw[name] = dict(value)
         elif value is None or isinstance(value, (str, bool)):
             raw[name] = value
     return numbers, raw

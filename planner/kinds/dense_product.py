@@ -1,9 +1,10 @@
 """One dense product of a layer: all its weight matrices, read once, times the tokens of the pass.
 
-    t = floor (+)_q [ bytes / (BW e_m) (+)_p 2 P n / (F e_c) ]
+    t = floor (+)_q [ bytes / (BW e_m) (+)_p sum over formats f of 2 P_f n / (F_f e_c) ]
 
-P is what this chip holds of the matrices, n the tokens of the pass. Activations are left out: at the widths in
-question they are under 2 % of the weights for a decode batch, and the arithmetic hides them in prefill.
+P_f is what this chip holds of the matrices that compute in format f (the stack's `computes`), n the tokens of the pass.
+Activations are left out: at the widths in question they are under 2 % of the weights for a decode batch, and the
+arithmetic hides them in prefill.
 """
 
 from __future__ import annotations
@@ -19,5 +20,7 @@ from planner.roofline import operator
 def dense_product(say: Say, name: str, sentence: str, held: list[Held], tokens: Q, on: Any) -> Q:
     """Time of the products of `tokens` rows with what this chip holds."""
     moved = sum(part.read_bytes for part in held)
-    flops = on.constant.multiply_add_flops * sum(part.parameters for part in held) * tokens
+    formats = sorted({format for part in held for format in part.computed})
+    madd = on.constant.multiply_add_flops * tokens
+    flops = {format: madd * sum(part.computed.get(format, 0) for part in held) for format in formats}
     return operator(say, name, sentence, on.kernel.dense, moved, flops)

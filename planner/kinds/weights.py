@@ -66,14 +66,27 @@ def stored_bytes(weights: Iterable[Weight]) -> Q:
 
 @dataclass(frozen=True)
 class Held:
-    """What one chip holds of one layer under one sharding: product parameters, their bytes, all bytes."""
+    """What one chip holds of one layer under one sharding: product parameters, their bytes, all bytes.
+
+    computed: the product parameters by the format their arithmetic runs in.
+    """
 
     parameters: Q
+    computed: dict[str, Q]
     read_bytes: Q
     all_bytes: Q
 
 
-def held(say: Say, weights: Iterable[Weight], share: Shares) -> dict[str, Held]:
+PLAIN = "bf16"
+"""What products compute in where the stack names nothing narrower for their format."""
+
+
+def format_of(kind: Any, name: str) -> str:
+    """Stored format of a weight group: its own, else the kind's plain one."""
+    return getattr(kind, f"{name}_format", None) or kind.format
+
+
+def held(say: Say, weights: Iterable[Weight], share: Shares, kind: Any, on: Any) -> dict[str, Held]:
     """What one chip holds, by sharding: the layer's sum times the share. Decode, prefill and memory all read this."""
     found: dict[str, Held] = {}
     for sharding, part in share.items():
@@ -82,12 +95,32 @@ def held(say: Say, weights: Iterable[Weight], share: Shares) -> dict[str, Held]:
         count = sum(w.parameters for w in products) * part
         read = sum(w.parameters * w.value_bytes for w in products) * part
         stored = sum(w.parameters * w.value_bytes for w in mine) * part
+        whole = say(f"{sharding}_params", count, f"parameters of the dense products on one chip, {sharding}")
         found[sharding] = Held(
-            say(f"{sharding}_params", count, f"parameters of the dense products on one chip, {sharding}"),
+            whole,
+            computed(say, products, part, whole, sharding, kind, on),
             say(f"{sharding}_read_bytes", read, f"bytes of the dense products on one chip, {sharding}"),
             say(f"{sharding}_bytes", stored, f"all weights on one chip, {sharding}"),
         )
     return found
+
+
+def computed(
+    say: Say, products: list[Weight], part: Q, whole: Q, sharding: str, kind: Any, on: Any
+) -> dict[str, Q]:  # fmt: skip
+    """Product parameters on one chip by the format they compute in; one format takes the whole as it is."""
+    runs = [getattr(on.stack.computes, format_of(kind, w.name), PLAIN) for w in products]
+    formats = sorted(set(runs))
+    if len(formats) <= 1:
+        return dict.fromkeys(formats, whole)
+    return {
+        format: say(
+            f"{sharding}_{format}_params",
+            sum(w.parameters for w, own in zip(products, runs, strict=True) if own == format) * part,
+            f"of them, computed in {format}",
+        )
+        for format in formats
+    }
 
 
 def all_bytes(groups: dict[str, Held]) -> Q:

@@ -23,7 +23,8 @@ from planner.roofline import rates
 def reached(say: Say, on: Any) -> Any:
     """The inputs with every kernel's and collective's rates on this chip worked out."""
     on = copy(on)
-    kernels = {name: rates(say.scope(name), on.chip, k) for name, k in vars(on.kernel).items()}
+    formats = {"dense": vars(on.stack.computes).values()}
+    kernels = {name: rates(say.scope(name), on.chip, k, formats.get(name, ())) for name, k in vars(on.kernel).items()}
     links = {name: fabric.rates(say.scope(name), on.chip, link) for name, link in vars(on.link).items()}
     on.kernel, on.link = SimpleNamespace(**kernels), SimpleNamespace(**links)
     return on
@@ -52,7 +53,7 @@ def sized(say: Say, shape: Structure, on: Any) -> Any:
     kinds: list[tuple[str, AttentionKind | FeedForwardKind]] = [*shape.attention, *shape.feed_forward]
     for name, kind in kinds:
         group, inner = on.groups[name], say.scope(name, kind.reference)
-        group.held = held(inner, kind.weights(group, on.model.width), kind.share(group, on))
+        group.held = held(inner, kind.weights(group, on.model.width), kind.share(group, on), group, on)
         group.__dict__.update(kind.sizes(inner, group, on))
     on.tables = held_tables(say, shape, on)
     return on

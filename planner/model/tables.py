@@ -7,6 +7,7 @@ on the last stage.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from planner.algebra import Q, ceil_div, several
@@ -34,12 +35,13 @@ def held_tables(say: Say, shape: Structure, on: Any) -> dict[str, dict[str, Held
     """What one chip holds of each table, by table and sharding."""
     rows = ceil_div(on.model.vocabulary, on.layout.tp * on.stack.vocabulary_multiple) * on.stack.vocabulary_multiple
     table: Shares = {"tp": say("table_share", rows / on.model.vocabulary, "rows of a table on one rank, padded")}
+    tables = SimpleNamespace(format=on.model.table_format)
     found = {
-        "embedding": held(say.scope("embedding"), embedding(on), table),
-        "head": held(say.scope("head"), head(on), table),
+        "embedding": held(say.scope("embedding"), embedding(on), table, tables, on),
+        "head": held(say.scope("head"), head(on), table, tables, on),
     }
     if shape.speculates:
-        found["draft"] = held(say.scope("draft"), draft(on), shares(on.layout.tp))
+        found["draft"] = held(say.scope("draft"), draft(on), shares(on.layout.tp), on.draft, on)
     return found
 
 

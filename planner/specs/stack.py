@@ -116,6 +116,9 @@ class Stack(Record):
     kernels: Kernels
     links: Links
     one_copy_per_rank: bool = Field(description="dispatch sends one copy per distinct rank, not per expert")
+    computes: dict[FormatName, FormatName] = Field(
+        description="format of weights -> format their products compute in; 16 bits where a format is not named"
+    )
     dispatch_format: FormatName
     combine_format: FormatName
     activation_format: FormatName

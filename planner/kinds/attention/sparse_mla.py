@@ -123,8 +123,9 @@ def at_key_rate(kernel: Any, kind: Any, on: Any) -> Any:
     rate = getattr(on.chip, f"{kind.index_format}_rate", None)
     if rate is None:
         return kernel
-    reach = rate * kernel.compute_fraction
-    return SimpleNamespace(**{**vars(kernel), "peak_flops_per_s": rate, "reach_flops_per_s": reach})
+    format, reach = kind.index_format, rate * kernel.compute_fraction
+    own = {"compute_format": format, "peak_flops_per_s": {format: rate}, "reach_flops_per_s": {format: reach}}
+    return SimpleNamespace(**{**vars(kernel), **own})
 
 
 def choose(say: Say, kernel: Any, kind: Any, moved: Q, flops: Q, scores: Q, on: Any) -> Q:
