@@ -90,7 +90,7 @@ def test_every_system_has_its_chip_and_stack() -> None:
         assert system.chips == system.servers * system.chips_per_server, name
         assert 1 <= system.domain_chips <= system.chips, name
         case = case_of(names("model")[0], name)
-            assert (case.chip, case.stack.name) == (chip, stack.name), name
+        assert (case.chip, case.stack.name) == (chip, stack.name), name
 
 
 def test_headline_bandwidth_is_both_directions() -> None:

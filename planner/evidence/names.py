@@ -1,0 +1,87 @@
+"""What tables call models, machines, engines and precisions, and the shipped specs they mean (measurements/names.yaml)."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from planner.errors import BadFile, UnknownName, nearest
+from planner.specs.library import load_model, load_system, names, read_yaml
+from planner.specs.precision import PRECISIONS
+
+
+class Machine(NamedTuple):
+    """A system and the ranks of a layout on what a table counts as one chip."""
+
+    system: str
+    ranks: int
+
+
+def folder() -> Path:
+    """Where the shipped measurements are: beside the package in a checkout, inside an installed one."""
+    package = Path(__file__).resolve().parents[1]
+    places = [package.parent / "measurements", package / "measurements"]
+    return next((place for place in places if place.is_dir()), places[0])
+
+
+@cache
+def table() -> dict[str, Any]:
+    """The tables of names."""
+    return read_yaml(folder() / "names.yaml")
+
+
+def model_name(text: str) -> str:
+    """The shipped model a table means. Raises UnknownName."""
+    known = {**{name.lower(): name for name in names("model")}, **lowered("models")}
+    found = known.get(text.strip().lower())
+    if found is None or found not in names("model"):
+        raise UnknownName("model", f"unknown model {text!r}", nearest(text, known))
+    return str(found)
+
+
+def machine(text: str) -> Machine:
+    """The system a table means. Raises UnknownName."""
+    known = {name.lower(): {"system": name} for name in names("system")}
+    known |= lowered("hardware")
+    found = known.get(text.strip().lower())
+    if found is None or found["system"] not in names("system"):
+        raise UnknownName("hardware", f"unknown hardware {text!r}", nearest(text, known))
+    return Machine(found["system"], found.get("ranks", 1))
+
+
+def stack_name(engine: str, system: str) -> str:
+    """The stack of an engine on a system. Raises UnknownName."""
+    if engine in names("stack"):
+        return engine
+    chip = load_system(system).chip
+    family = next((name for name, chips in table()["families"].items() if chip in chips), "")
+    for name, stacks in table()["engines"].items():
+        if engine.strip().lower().startswith(name.lower()):
+            found = stacks.get(family)
+            if found is None or found not in names("stack"):
+                raise UnknownName("framework", f"no stack of {name} on {chip}", nearest(engine, names("stack")))
+            return str(found)
+    raise UnknownName("framework", f"unknown engine {engine!r}", nearest(engine, [*table()["engines"], *names("stack")]))
+
+
+def weights_name(text: str, model: str) -> str | None:
+    """The precision a table means for a model. Raises UnknownName."""
+    known = table()["weights"]
+    name = text.strip()
+    if name not in known and name not in PRECISIONS:
+        raise UnknownName("weight_precision", f"unknown precision {text!r}", nearest(text, [*known, *PRECISIONS]))
+    found = known.get(name, name)
+    if found in ("fp8", "fp8_block") and any(
+        layer.format == "fp8_block" for layer in load_model(model).attention.values()
+    ):
+        return None
+    return None if found is None else str(found)
+
+
+def lowered(part: str) -> dict[str, Any]:
+    """One table of names, by small letters."""
+    found = table()[part]
+    if not isinstance(found, dict):
+        raise BadFile("measurements/names.yaml", f"{part} is not a mapping", "see the shipped file")
+    return {str(name).lower(): value for name, value in found.items()}

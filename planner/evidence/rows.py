@@ -1,0 +1,236 @@
+"""A table of measured figures as records: one row, one figure, or the reason why it is none.
+
+Columns, in any order: id, model, hardware, n_chips, framework, phase, metric, value, unit must be there; what a blank or
+missing one of the others means:
+
+    weight_precision   as shipped                        tp, pp        1
+    kv_precision       16 bits, as engines default       dp_attn       chips / (TP x PP)
+    ep                 as large as the model allows      osl           1: the context is ISL alone
+    speculative        none                              quality       B
+    source_group       the source, else the file         concurrency_or_batch   one request at `prefill`, else refused
+
+`ep` 1 beside a larger TP slices the experts over TP. Lengths "drawn uniformly in 0.8..1.0" count 0.9 of what the row says.
+Requests that all start together (fixed lengths) come in waves, drawn lengths are steady. Of a mean in flight that is given,
+the mean counts. Reserved words of `concurrency_or_batch`: `N global`, `N per-chip`, `N tokens per-chip`, `offline max load`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from planner.errors import BadFile, PlannerError, nearest
+from planner.evidence.measurement import METRICS, Measurement
+from planner.evidence.names import machine, model_name, stack_name, weights_name
+
+NEEDED = ("id", "model", "hardware", "n_chips", "framework", "phase", "metric", "value", "unit")
+KNOWN = (
+    *NEEDED, "source", "source_group", "date", "params_note", "weight_precision", "kv_precision", "compute_precision", "tp",
+    "ep", "dp_attn", "pp", "dcp", "disaggregated", "isl", "osl", "concurrency_or_batch", "prefix_cache_hit", "speculative",
+    "note", "quality", "split", "arch_key", "arrivals",
+)  # fmt: skip
+LARGEST_TABLE = 20_000_000  # bytes
+PHASES = {"agg": "served", "served": "served", "prefill": "prefill", "decode": "decode"}
+NUMBER = re.compile(r"^~?\s*(\d+(?:\.\d+)?)")
+DRAWN = 0.9
+"""Mean over the nominal length of lengths drawn uniformly from 0.8 to 1.0 of it."""
+EXCHANGE = ("dispatch_us", "combine_us")
+FITTED = ("fit_intercept_ms", "fit_slope_ms_per_token")
+
+
+class Skip(Exception):
+    """Why a row is no figure this planner can price."""
+
+
+@dataclass
+class Table:
+    """What was read: figures, and the rows left out with their reasons."""
+
+    rows: list[Measurement] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+def read_table(path: Path) -> Table:
+    """The figures of a CSV file. Raises BadFile where no row can be read at all."""
+    found = Table()
+    for line, row in records(path):
+        name = row.get("id", "").strip() or f"line {line}"
+        if name in found.skipped or any(known.id == name for known in found.rows[-1:]):
+            pass
+        if name in {known.id for known in found.rows} or name in found.skipped:
+            name = f"{name} (line {line})"
+            found.skipped[name] = "the id is given twice"
+            continue
+        try:
+            found.rows.append(figure(row, path.stem))
+        except Skip as reason:
+            found.skipped[name] = str(reason)
+        except PlannerError as error:
+            found.skipped[name] = f"{error.what}; {error.do}" if error.do else error.what
+    return found
+
+
+def records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line, row) of a CSV file with a header. Raises BadFile."""
+    if not path.is_file():
+        raise BadFile(str(path), "no such file" if not path.exists() else "is not a file", "give a CSV table")
+    if path.stat().st_size > LARGEST_TABLE:
+        raise BadFile(str(path), f"is over {LARGEST_TABLE:,} bytes", "split the table")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(str(path), f"cannot be read as text ({error.__class__.__name__})", "save it as UTF-8 CSV") from None
+    reader = csv.reader(text.splitlines())
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        missing = [name for name in NEEDED if name not in header]
+        if missing:
+            raise BadFile(str(path), f"has no column {missing[0]!r}", f"needed: {', '.join(NEEDED)}")
+        for name in header:
+            if name not in KNOWN:
+                raise BadFile(str(path), f"unknown column {name!r}", nearest(name, KNOWN))
+            if header.count(name) > 1:
+                raise BadFile(str(path), f"column {name!r} is given twice", "give each column once")
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) > len(header):
+                cells = cells[: len(header)]
+            yield reader.line_num, dict(zip(header, [*cells, *[""] * (len(header) - len(cells))], strict=True))
+    except csv.Error as error:
+        raise BadFile(f"{path}, line {reader.line_num}", str(error), "save it as plain CSV") from None
+
+
+def figure(row: dict[str, str], group: str) -> Measurement:
+    """One row as a figure. Raises Skip with the reason, or UnknownName."""
+    cell = {name: text.strip() for name, text in row.items()}
+    metric, phase = metric_of(cell), phase_of(cell)
+    host = machine(cell["hardware"])
+    model = model_name(cell["model"])
+    chips = whole(cell, "n_chips") * host.ranks
+    tp, pp = whole(cell, "tp", 1), whole(cell, "pp", 1)
+    dp = whole(cell, "dp_attn", max(chips // (tp * pp), 1))
+    note = cell.get("note", "")
+    length = DRAWN if "0.8..1.0" in note else 1.0
+    if metric in FITTED:
+        isl = osl = 1
+    elif metric in EXCHANGE:
+        isl, osl = 1, 1
+    else:
+        isl = max(round(number(cell, "isl") * length), 1)
+        osl = 1 if phase == "prefill" else max(round(number(cell, "osl", 1) * length), 1)
+    drafts, accepted = speculation(cell)
+    requests, tokens, most = load(cell, phase, host.ranks, chips)
+    per_rank = host.ranks if metric.endswith(("_per_chip", "_per_node")) else 1
+    try:
+        return Measurement(
+            id=cell["id"], source=cell.get("source_group") or cell.get("source") or group, model=model,
+            weights=weights_name(cell.get("weight_precision", ""), model), kv_format=cache_format(cell),  # type: ignore[arg-type]
+            system=host.system, stack=stack_name(cell["framework"], host.system), chips=chips, tp=tp, dp=dp, pp=pp,
+            ep=None if cell.get("ep", "") in ("", "not stated") else whole(cell, "ep", 1),
+            dcp=whole(cell, "dcp", 8 if "DCP8" in note else 1),
+            phase="decode" if cell.get("disaggregated") == "y" and phase == "served" else phase,  # type: ignore[arg-type]
+            arrivals=arrivals(cell, note), isl=isl, osl=osl, requests=requests, most=most, tokens=tokens,  # type: ignore[arg-type]
+            drafts=drafts, accepted=accepted, metric=metric, value=number(cell, "value") / per_rank,
+            grade=cell.get("quality") or "B", note=note,  # type: ignore[arg-type]
+        )  # fmt: skip
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Skip(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def metric_of(cell: dict[str, str]) -> str:
+    """The metric, its unit checked."""
+    metric, unit = cell["metric"], cell["unit"]
+    if metric not in METRICS:
+        raise Skip(f"unknown metric {metric!r}; {nearest(metric, METRICS)}")
+    if unit != METRICS[metric].unit:
+        raise Skip(f"{metric} in {unit!r}; it is given in {METRICS[metric].unit}")
+    if number(cell, "value") <= 0:
+        raise Skip(f"value {cell['value']} is not above 0")
+    return metric
+
+
+def phase_of(cell: dict[str, str]) -> str:
+    """The phase by the planner's name."""
+    if cell["phase"] not in PHASES:
+        raise Skip(f"unknown phase {cell['phase']!r}; use agg, prefill or decode")
+    return PHASES[cell["phase"]]
+
+
+def number(cell: dict[str, str], name: str, blank: float | None = None) -> float:
+    """The number a cell begins with."""
+    text = cell.get(name, "")
+    if not text and blank is not None:
+        return blank
+    match = NUMBER.match(text.removeprefix("mean KV length "))
+    try:
+        found = float(text)
+    except ValueError:
+        if match is None:
+            raise Skip(f"{name} is not known ({text or 'blank'})") from None
+        found = float(match[1])
+    if not -1e15 < found < 1e15:
+        raise Skip(f"{name} {text} is not a usable number")
+    return found
+
+
+def whole(cell: dict[str, str], name: str, blank: int | None = None) -> int:
+    """A whole number above 0."""
+    found = number(cell, name, blank)
+    if found < 1 or found != int(found):
+        raise Skip(f"{name} {cell.get(name)} is not a whole number from 1")
+    return int(found)
+
+
+def cache_format(cell: dict[str, str]) -> str:
+    """Precision of the KV cache."""
+    return "fp8" if cell.get("kv_precision", "").startswith("fp8") else "bf16"
+
+
+def speculation(cell: dict[str, str]) -> tuple[int, float]:
+    """(drafts verified, tokens gained) per step."""
+    text = cell.get("speculative", "none") or "none"
+    if text == "none":
+        return 0, 1.0
+    gained = re.search(r"accepted length (\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?", text)
+    gained = gained or re.search(r"acceptance length simulated (\d+(?:\.\d+)?)()", cell.get("note", ""))
+    if gained is None:
+        raise Skip(f"speculation without an accepted length ({text})")
+    accepted = (float(gained[1]) + float(gained[2] or gained[1])) / 2
+    drafted = re.search(r"K=(\d+)|(\d+) (?:step|token)|MTP(\d)", text)
+    count = int(next(part for part in drafted.groups() if part)) if drafted else default_drafts(text)
+    return count, accepted
+
+
+def default_drafts(text: str) -> int:
+    """Drafts of a step where a row does not say: seven of DSpark's block of eight, else the three of EAGLE and MTP."""
+    return 7 if text.upper().startswith("DSPARK") else 3
+
+
+def load(cell: dict[str, str], phase: str, ranks: int, chips: int) -> tuple[int | None, int | None, bool]:
+    """(requests in flight, tokens of a pass, as many as fit)."""
+    text = cell.get("concurrency_or_batch", "")
+    if "max load" in text or "sent at once" in text:
+        return None, None, True
+    if not NUMBER.match(text):
+        if phase == "prefill":
+            return None, None, False
+        raise Skip(f"the load is not known ({text or 'blank'})")
+    count = number(cell, "concurrency_or_batch")
+    if "tokens per-" in text:
+        return None, round(count / (ranks if "per-chip" in text else 1)), False
+    if "per-chip" in text:
+        return round(count * chips / ranks), None, False
+    mean = re.search(r"mean in flight (\d+(?:\.\d+)?)", text)
+    return max(round(float(mean[1]) if mean else count), 1), None, False
+
+
+def arrivals(cell: dict[str, str], note: str) -> str:
+    """Waves where all start together on fixed lengths, else steady."""
+    return cell.get("arrivals") or ("steady" if "uniform" in note else "waves")
