@@ -224,7 +224,9 @@ def test_a_schema_refuses_what_the_record_refuses(kind: str, path: Path) -> None
     if kind == "chip":
         assert not validator.is_valid({**data, "memory": {**data["memory"], "value": 144}})
     if kind == "stack":
-        assert not validator.is_valid({**data, "memory_fraction": {**data["memory_fraction"], "value": 1.5}})
+        fraction = {"value": 0.9, "status": "measured", "source": "a test"}
+        assert validator.is_valid({**data, "memory_fraction": fraction})
+        assert not validator.is_valid({**data, "memory_fraction": {**fraction, "value": 1.5}})
 
 
 def test_schema_defaults_can_be_written() -> None:
@@ -237,6 +239,83 @@ def test_schema_defaults_can_be_written() -> None:
                 jsonschema.Draft202012Validator(field).validate(field["default"])
                 found += 1
     assert found
+
+
+LIKE = """
+name: ours
+title: Ours
+like: nvidia-hopper
+kernels:
+  dense:
+    memory_fraction: {value: 0.5, status: measured, source: our bench}
+chunk: 4096
+"""
+
+
+def like(folder: Path, text: str = LIKE, name: str = "ours.yaml") -> str:
+    """The path of a stack written in a folder."""
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
+
+
+def test_a_stack_like_another_differs_in_what_it_says(tmp_path: Path) -> None:
+    """Mappings merge by key, a figure is replaced with its range, and the base's own words stay with it."""
+    base, ours = load_stack("nvidia-hopper"), load_stack(like(tmp_path))
+    dense = base.kernels.dense.model_copy(update={"memory_fraction": ours.kernels.dense.memory_fraction})
+    kernels = base.kernels.model_copy(update={"dense": dense})
+    assert (ours.kernels.dense.memory_fraction.low, ours.kernels.dense.memory_fraction.with_group) == (0.5, "")
+    told = {"name": "ours", "title": "Ours", "note": "", "chunk": 4096, "kernels": kernels}
+    assert ours == base.model_copy(update=told)
+
+
+def test_a_stack_may_be_like_one_that_is_like_another(tmp_path: Path, cli: Cli) -> None:
+    """A chain of paths, each from its own folder, down to a shipped stack; an edit of any of them is seen."""
+    (tmp_path / "below").mkdir()
+    like(tmp_path, LIKE.replace("name: ours", "name: middle"), "middle.yaml")
+    top = like(tmp_path / "below", "name: top\ntitle: Top\nlike: ../middle.yaml\nblock_tokens: 8\n")
+    assert cli("specs", "check", top).code == 0
+    assert (load_stack(top).chunk, load_stack(top).block_tokens) == (4096, 8)
+    like(tmp_path, LIKE.replace("4096", "2048"), "middle.yaml")
+    assert load_stack(top).chunk == 2048
+
+
+WRONG_LIKE = {
+    "unknown": (LIKE.replace("nvidia-hopper", "nvidia-hoper"), "ours.yaml: like: unknown stack", "did you mean"),
+    "no-file": (LIKE.replace("nvidia-hopper", "./none.yaml"), "ours.yaml: like: no such file", "YAML"),
+    "itself": (LIKE.replace("nvidia-hopper", "./ours.yaml"), "ours.yaml: like: ./ours.yaml is like", "one of them"),
+    "cycle": (LIKE.replace("nvidia-hopper", "./other.yaml"), "other.yaml: like: ./ours.yaml is like", "one of them"),
+    "no-text": (LIKE.replace("nvidia-hopper", "[a]"), "like: ['a'] is not a name", "name a stack"),
+    "empty": (LIKE.replace("nvidia-hopper", ""), "like: None is not a name", "name a stack"),
+    "a-chip": (LIKE.replace("nvidia-hopper", "./chip.yaml"), "chip.yaml: is a chip spec", "name a stack"),
+    "strange-key": (LIKE.replace("dense", "dens"), "ours.yaml: unknown key kernels.dens", "remove it"),
+    "part-of-a-figure": (LIKE.replace("value: 0.5, ", ""), "kernels.dense.memory_fraction: value is missing", "mend"),
+    "no-name": (LIKE.replace("name: ours", ""), "ours.yaml: key name is missing", "add it"),
+    "a-wrong-base": (LIKE.replace("nvidia-hopper", "./bad.yaml"), "bad.yaml: unknown key chunks", "did you mean"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_LIKE)
+def test_a_wrong_like_is_refused_in_one_line(name: str, tmp_path: Path, cli: Cli) -> None:
+    """Where, what, what to do; a mistake in the base is told of the base."""
+    text, said, todo = WRONG_LIKE[name]
+    like(tmp_path, LIKE.replace("nvidia-hopper", "./ours.yaml"), "other.yaml")
+    like(tmp_path, LIKE.replace("chunk", "chunks"), "bad.yaml")
+    like(tmp_path, (ROOT / "hardware_specs/chips/h100.yaml").read_text(encoding="utf-8"), "chip.yaml")
+    drawn = cli("specs", "check", like(tmp_path, text))
+    assert drawn.code == 2
+    assert said in drawn.err
+    assert todo in drawn.err
+    assert len(drawn.err.splitlines()) == 1
+
+
+def test_the_schema_asks_for_everything_only_without_like() -> None:
+    """An editor lets a stack that is like another leave things out, and still knows its keys and figures."""
+    validator = jsonschema.Draft202012Validator(json.loads(schemas()["stack"]))
+    data = yaml.safe_load(LIKE)
+    assert validator.is_valid(data)
+    assert not validator.is_valid({key: value for key, value in data.items() if key != "like"})
+    assert not validator.is_valid({**data, "kernels": {"dens": {}}})
+    assert not validator.is_valid({**data, "kernels": {"dense": {"memory_fraction": {"value": 0.5}}}})
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ from planner.specs.library import (
     load_stack,
     load_system,
     names,
-    read_yaml,
 )
 from planner.specs.model import Model
+from planner.specs.yaml_file import read_yaml
 
 LOADERS = {"model": load_model, "chip": load_chip, "system": load_system, "stack": load_stack}
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from planner.errors import BadFile, UnknownName, nearest
-from planner.specs.library import load_model, load_system, names, read_yaml
+from planner.specs.library import load_model, load_system
+from planner.specs.library import names as shipped
+from planner.specs.yaml_file import read_yaml
 from planner.specs.precision import PRECISIONS
 
 
@@ -16,6 +18,12 @@ class Machine(NamedTuple):
 
     system: str
     ranks: int
+
+
+@cache
+def names(kind: str) -> tuple[str, ...]:
+    """The shipped names of a kind, looked up once: a table asks for every row."""
+    return tuple(shipped(kind))
 
 
 def folder() -> Path:

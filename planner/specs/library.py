@@ -8,30 +8,30 @@ Folders, first found wins: the checkout beside the package, the copy inside an i
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-import yaml
 from pydantic import ValidationError
 
-from planner.errors import BadFile, BadSpec, UnknownName, nearest
+from planner.errors import BadFile, BadInput, BadSpec, UnknownName, nearest
 from planner.record import Record
 from planner.specs.hardware import Chip, System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
+from planner.specs.yaml_file import read_yaml
 
 LARGEST_SPEC = 200_000  # bytes; the largest shipped is about 20 kB
 LONGEST_NAME = 1000
 LONGEST_FILE_NAME = 200
-DEEPEST_SPEC = 40  # levels of nesting; the deepest shipped is 5
 FOLDERS = {
     "model": "model_specs",
     "chip": "hardware_specs/chips",
     "system": "hardware_specs/systems",
     "stack": "hardware_specs/stacks",
 }
+OWN = {"name", "title", "note"}
+"""What a stack never takes over from the one it is like."""
 COMMON = {"name", "title", "source", "note", "chip", "stack", "layers"}
 """Keys that several kinds of spec have, or that name one from another."""
 R = TypeVar("R", bound=Record)
@@ -85,86 +85,15 @@ def existing(path: Path) -> Path:
     return path
 
 
-class StrictLoader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
-    """YAML without duplicate keys: the second would silently win."""
-
-
-def _mapping(loader: Any, node: Any) -> dict[Any, Any]:
-    seen: set[Any] = set()
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str):
-            raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is not text", key_node.start_mark)
-        if key in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
-        seen.add(key)
-    loader.flatten_mapping(node)
-    return {loader.construct_object(k, deep=True): loader.construct_object(v, deep=True) for k, v in node.value}
-
-
-PLAIN = {
-    "tag:yaml.org,2002:bool": (r"^(?:true|false)$", "tf"),
-    "tag:yaml.org,2002:int": (r"^[-+]?(?:0|[1-9][0-9]{0,30})$", "-+0123456789"),
-    "tag:yaml.org,2002:float": (r"^[-+]?[0-9]{1,30}\.[0-9]{0,30}(?:[eE][-+]?[0-9]{1,3})?$", "-+0123456789"),
-    "tag:yaml.org,2002:null": (r"^(?:null|~|)$", ["n", "~", ""]),
-}
-"""What an unquoted scalar can be beside text: YAML 1.1 also reads 0100 as 64, 1:30 as 90 and no as false."""
-StrictLoader.yaml_implicit_resolvers = {}
-for tag, (pattern, first) in PLAIN.items():
-    StrictLoader.add_implicit_resolver(tag, re.compile(pattern), list(first))
-StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file. Raises BadFile with the line where reading stopped."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise BadFile(str(path), "is not UTF-8 text", "name a YAML spec file") from None
-    except OSError as error:
-        raise BadFile(str(path), error.strerror or "cannot be read", "check the path and its permissions") from None
-    try:
-        refuse_deep(text, path)
-        data = yaml.load(text, Loader=StrictLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" in line {mark.line + 1}" if mark else ""
-        raise BadFile(
-            str(path), f"bad YAML{line}: {getattr(error, 'problem', None) or error}", "mend the file"
-        ) from None
-    except (RecursionError, ValueError) as error:
-        raise BadFile(str(path), f"cannot be read as YAML: {error}", "mend the file") from None
-    if not text.strip():
-        raise BadFile(str(path), "is empty", "see a shipped spec for the form")
-    if not isinstance(data, dict):
-        raise BadFile(
-            str(path), f"holds {type(data).__name__}, not a mapping of keys", "see a shipped spec for the form"
-        )
-    return data
-
-
-def refuse_deep(text: str, path: Path) -> None:
-    """Nesting is counted on events, before any object is built; aliases are refused, since they can multiply."""
-    depth = 0
-    for event in yaml.parse(text, Loader=StrictLoader):
-        tag = getattr(event, "tag", None)
-        if tag:
-            raise BadFile(str(path), f"uses the YAML tag {tag}", "write the plain value")
-        if isinstance(event, yaml.AliasEvent):
-            raise BadFile(str(path), "uses a YAML alias", "write the value out")
-        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-            depth += 1
-            if depth > DEEPEST_SPEC:
-                raise BadFile(
-                    str(path), f"is nested deeper than {DEEPEST_SPEC} levels", "see a shipped spec for the form"
-                )
-        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-            depth -= 1
-
-
 def read(record: type[R], path: Path) -> R:
     """The record in a YAML file. Raises BadFile, BadSpec."""
-    data = read_yaml(path)
+    if record is Stack:
+        return cast(R, read_stack(path))
+    return checked(record, path, read_yaml(path))
+
+
+def checked(record: type[R], path: Path, data: dict[str, Any]) -> R:
+    """The record of a file's mapping. Raises BadSpec."""
     kind = kind_of_keys(data)
     if kind is not None and RECORDS[kind] is not record:
         wanted = record.__name__.lower()
@@ -173,6 +102,54 @@ def read(record: type[R], path: Path) -> R:
         return record.model_validate(data)
     except ValidationError as error:
         raise BadSpec(str(path), *describe(error, record, data)) from None
+
+
+def read_stack(path: Path) -> Stack:
+    """The stack in a YAML file and those it is like; each is checked as it stands. Raises BadFile, BadSpec."""
+    whole: dict[str, Any] = {}
+    for file in reversed(lineage(path)):
+        below = {key: value for key, value in whole.items() if key not in OWN}
+        whole = merged(below, mapping(file))
+        whole.pop("like", None)
+        stack = checked(Stack, file, whole)
+    return stack
+
+
+def lineage(path: Path) -> list[Path]:
+    """The file of a stack and those it builds on by `like`, itself first. A path counts from the file's own folder."""
+    files = [path]
+    while "like" in mapping(files[-1]):
+        where, like = str(files[-1]), mapping(files[-1])["like"]
+        if not isinstance(like, str):
+            raise BadSpec(where, f"like: {like!r} is not a name", "name a stack")
+        try:
+            base = find("stack", beside(files[-1].parent, like))
+        except BadInput as error:
+            raise type(error)(where, f"like: {error.what}", error.do) from None
+        if base.resolve() in [file.resolve() for file in files]:
+            raise BadSpec(where, f"like: {like} is like this stack in turn", "let one of them say everything")
+        files.append(base)
+    return files
+
+
+def mapping(path: Path) -> dict[str, Any]:
+    """What a YAML file says, read again only when it has changed."""
+    return _mapping(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _mapping(path: Path, changed_ns: int) -> dict[str, Any]:
+    return read_yaml(path)
+
+
+def merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """What own says over what base says: mappings by key, a figure as a whole."""
+    whole = {**base, **own}
+    for key in base.keys() & own.keys():
+        both = base[key], own[key]
+        if all(isinstance(one, dict) and "value" not in one for one in both):
+            whole[key] = merged(*both)
+    return whole
 
 
 def describe(error: ValidationError, record: type[Record], data: Any) -> tuple[str, str]:
@@ -204,7 +181,7 @@ def written(data: Any, loc: tuple[int | str, ...]) -> str:
 
 
 @cache
-def _read(record: type[R], path: Path, changed_ns: int) -> R:
+def _read(record: type[R], path: Path, changed_ns: tuple[int, ...]) -> R:
     return read(record, path)
 
 
@@ -214,14 +191,16 @@ RECORDS: dict[str, type[Record]] = {"model": Model, "chip": Chip, "system": Syst
 def kind_of_keys(data: dict[str, Any]) -> str | None:
     """The kind of spec whose keys a mapping has most of; None where it has none of any."""
     shared = {kind: len(set(data) & (set(record.model_fields) - COMMON)) for kind, record in RECORDS.items()}
+    shared["stack"] += "like" in data
     best = max(shared, key=lambda kind: shared[kind])
     return best if shared[best] else None
 
 
 def load(record: type[R], kind: str, name: str) -> R:
-    """The record of a name or path, read again only when its file has changed."""
+    """The record of a name or path, read again only when its file or one it is like has changed."""
     path = find(kind, name)
-    return _read(record, path, path.stat().st_mtime_ns)
+    files = lineage(path) if kind == "stack" else [path]
+    return _read(record, path, tuple(file.stat().st_mtime_ns for file in files))
 
 
 def load_model(name: str) -> Model:

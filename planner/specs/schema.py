@@ -2,7 +2,7 @@
 
 `python -m planner.specs.schema` writes them beside the specs. They describe files as people write them: a figure is a
 mapping whose numbers are texts with units. What a record's own checks add (low <= value <= high, layers that add up) is
-not in them.
+not in them. A stack that is `like` another may leave out what it takes over.
 """
 
 from __future__ import annotations
@@ -46,8 +46,27 @@ def schemas() -> dict[str, str]:
 def text(record: type[Record]) -> str:
     """One record's schema as the text of its file."""
     schema = record.model_json_schema(schema_generator=AsWritten)
+    if record is Stack:
+        schema = with_like(schema)
     whole = {"$schema": AsWritten.schema_dialect, **schema}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def with_like(schema: dict[str, Any]) -> dict[str, Any]:
+    """A stack's schema with `like`, and with what is required only where there is none."""
+    parts: dict[str, Any] = schema["$defs"]
+
+    def needed(record: dict[str, Any]) -> dict[str, Any]:
+        fields = record["properties"].items()
+        inner = {key: needed(parts[field["$ref"].split("/")[-1]]) for key, field in fields if "$ref" in field}
+        return {"required": record["required"], **({"properties": inner} if inner else {})}
+
+    whole = needed(schema)
+    for part in parts.values():
+        part.pop("required")
+    like = {"type": "string", "minLength": 1, "description": "the stack that says what is not said here"}
+    schema["properties"] = {"like": like, **schema["properties"]}
+    return {**schema, "required": ["name", "title"], "if": {"not": {"required": ["like"]}}, "then": whole}
 
 
 def write(root: Path) -> list[Path]:
