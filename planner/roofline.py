@@ -31,7 +31,7 @@ BOUNDS = ("compute", "memory", "network", "latency")
 def rates(say: Say, chip: Any, kernel: Any, more: Iterable[str] = ()) -> Any:
     """What a kernel reaches on a chip: its stream in B/s and, where it computes, its arithmetic in FLOP/s by format.
 
-    more: formats it runs in beside its own, at the same share of their peaks.
+    more: formats it runs in beside its own, at its `fractions` of their peaks, else the same share.
     """
     reached = SimpleNamespace(**vars(kernel))
     reached.memory_bytes_per_s = chip.memory_bandwidth
@@ -43,8 +43,9 @@ def rates(say: Say, chip: Any, kernel: Any, more: Iterable[str] = ()) -> Any:
     for format in [*own, *sorted(set(more) - set(own))]:
         name = "" if format in own else f"{format}_"
         peak = reached.peak_flops_per_s[format] = getattr(chip, f"{format}_rate")
+        share = getattr(getattr(kernel, "fractions", None), format, kernel.compute_fraction)
         reached.reach_flops_per_s[format] = say(
-            f"{name}reach_flops_per_s", peak * kernel.compute_fraction, f"arithmetic this kernel reaches in {format}"
+            f"{name}reach_flops_per_s", peak * chip.sustained * share, f"arithmetic this kernel reaches in {format}"
         )
     return reached
 
@@ -93,20 +94,25 @@ def by_format(say: Say, kernel: Any, flops: Q | dict[str, Q]) -> dict[str, Q]:
     return {format: say(f"{format}_flops", part, f"arithmetic in {format}") for format, part in flops.items()}
 
 
-def exchange(say: Say, name: str, sentence: str, link: Any, near: Q, far: Q, alpha: Q) -> Q:
+def exchange(
+    say: Say, name: str, sentence: str, link: Any, near: Q, far: Q, alpha: Q, at_once: bool = False
+) -> Q:  # fmt: skip
     """Time of one collective: alpha + near / (B_up eta) + far / (B_out eta_out); entered in the breakdown.
+
+    at_once: both fabrics are busy at the same time, so that the larger of the two terms counts.
 
     near, far: bytes this chip sends inside and outside its scale-up domain; alpha: start-up time, s.
     """
     say = say.scope(name)
     near = say("network_bytes", near, "bytes this chip sends inside its scale-up domain")
-    time = alpha + near / link.near_bytes_per_s
+    busy = near / link.near_bytes_per_s
     floor = near / link.near_peak_bytes_per_s
     if not is_zero(far):
         far = say("far_network_bytes", far, "bytes this chip sends outside its scale-up domain")
-        time = time + far / link.far_bytes_per_s
-        floor = floor + far / link.far_peak_bytes_per_s
-    time = say("time_s", time, sentence)
+        outside, least = far / link.far_bytes_per_s, far / link.far_peak_bytes_per_s
+        busy = maximum(busy, outside) if at_once else busy + outside
+        floor = maximum(floor, least) if at_once else floor + least
+    time = say("time_s", alpha + busy, sentence)
     if say.keeps_floors:
         floor = say("floor_s", floor, "bytes at the peak rate of the link")
         say.operator(

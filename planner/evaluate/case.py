@@ -49,17 +49,26 @@ def running(stack: Stack, model: Model) -> Stack:
     stack's own kernel, the share of the peak that kernel reaches is an analogy.
     """
     found = stored_formats(model)
-    changes: dict[str, Any] = {"computes": {own: runs for own, runs in stack.computes.items() if own in found}}
+    computes = {own: runs for own, runs in stack.computes.items() if own in found}
+    changes: dict[str, Any] = {"computes": computes}
+    dense = stack.kernels.dense
+    used = {format: share for format, share in dense.fractions.items() if format in computes.values()}
+    kernels: dict[str, Any] = {"dense": dense.model_copy(update={"fractions": used})}
     experts = [feed.routed_format for feed in model.feed_forward.values() if isinstance(feed, Moe)]
     if experts:
         widest = max(experts, key=lambda name: FORMATS[name].value_bits)
         kernel, format = stack.kernels.experts, stack.computes.get(widest, PLAIN)
         if kernel.compute_format != format:
-            own = {"compute_format": format, "kernel": f"{kernel.kernel}, taken for {format}", "basis": "analogy"}
-            changes["kernels"] = stack.kernels.model_copy(update={"experts": kernel.model_copy(update=own)})
+            own: dict[str, Any] = {"compute_format": format, "kernel": f"{kernel.kernel}, taken for {format}", "basis": "analogy"}
+            widened = FORMATS[format].value_bits > FORMATS[widest].value_bits
+            share = kernel.widening_fraction if widened else kernel.fractions.get(format, kernel.compute_fraction)
+            own["compute_fraction"] = share
+            kernel = kernel.model_copy(update=own)
+        kernels["experts"] = kernel.model_copy(update={"fractions": {}})
         bits = FORMATS[widest].value_bits
         if FORMATS[stack.dispatch_format].value_bits < bits:
             changes["dispatch_format"] = next(name for name in PLAIN_FORMATS if FORMATS[name].value_bits >= bits)
+    changes["kernels"] = stack.kernels.model_copy(update=kernels)
     return stack.model_copy(update=changes)
 
 

@@ -24,7 +24,7 @@ from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 from planner.stages import heaviest, whole_model
 
-BASES = ("layer_time", "request_time", "prefill_factor")
+BASES = ("layer_time", "step_time", "request_time", "first_token_time", "prefill_factor")
 """Stack figures that stand for an operator; their status says how well they are known."""
 
 
@@ -84,6 +84,8 @@ def of_record(record: BaseModel, source: str) -> tuple[dict[str, Leaf], dict[str
             for group, format in value.items():
                 raw[f"{group}_format"] = format
                 numbers[f"{group}_value_bytes"] = plain(value_bytes(format), "B", f"format {format}")
+        elif name == "fractions":
+            numbers.update({f"fractions.{format}": leaf(share) for format, share in value.items()})
         elif name == "computes":
             raw[name] = dict(value)
         elif value is None or isinstance(value, (str, bool)):
@@ -151,6 +153,8 @@ def asked(workload: Workload, stack: Stack, length: int | None = None) -> dict[s
         "state_value_bytes": (value_bytes(workload.state_format), "B"),
     }
     found = {f"ask.{name}": plain(float(value), unit, "workload") for name, (value, unit) in values.items()}
+    if workload.overlap is not None:
+        found["stack.overlap"] = plain(workload.overlap, "1", "workload")
     given = workload.memory_fraction
     found["ask.memory_fraction"] = leaf(fraction) if fraction else plain(given or 0.0, "1", "workload")
     return found

@@ -54,6 +54,7 @@ class Measurement(Record):
     model, system, stack: names of shipped specs, or paths. weights: what the checkpoint's matrices are stored in, null
     for as shipped. chips: of the pool that serves the phase. ep: null where it is not stated.
     requests: in flight over the pool; null where `most` (all that fit) or where nothing depends on it.
+    overlap: share of the experts' exchange hidden, 1 where a row names two interleaved batches, null for the stack's.
     tokens: of one pass per attention group, where a prefill figure states it. drafts, accepted: speculation.
     """
 
@@ -77,6 +78,7 @@ class Measurement(Record):
     requests: int | None = Field(default=None, ge=1)
     most: bool = False
     tokens: int | None = Field(default=None, ge=1)
+    overlap: float | None = Field(default=None, ge=0, le=1)
     drafts: int = Field(default=0, ge=0)
     accepted: float = Field(default=1.0, ge=1)
     metric: str

@@ -4,7 +4,8 @@ Columns, in any order: id, model, hardware, n_chips, framework, phase, metric, v
 missing one of the others means:
 
     weight_precision   as shipped                        tp, pp        1
-    kv_precision       16 bits, as engines default       dp_attn       chips / (TP x PP)
+    kv_precision       16 bits, as engines default; `unstated` beside FP8 or NVFP4 weights of a model in
+                       `cache_follows_weights`: FP8              dp_attn       chips / (TP x PP)
     ep                 as large as the model allows      osl           1: the context is ISL alone
     speculative        none                              quality       B
     source_group       the source, else the file         concurrency_or_batch   one request at `prefill`, else refused
@@ -26,7 +27,7 @@ from pydantic import ValidationError
 
 from planner.errors import BadFile, PlannerError, nearest
 from planner.evidence.measurement import METRICS, Measurement
-from planner.evidence.names import machine, model_name, stack_name, weights_name
+from planner.evidence.names import machine, model_name, stack_name, table, weights_name
 
 NEEDED = ("id", "model", "hardware", "n_chips", "framework", "phase", "metric", "value", "unit")
 KNOWN = (
@@ -130,13 +131,13 @@ def figure(row: dict[str, str], group: str) -> Measurement:
     try:
         return Measurement(
             id=cell["id"], source=cell.get("source_group") or cell.get("source") or group, model=model,
-            weights=weights_name(cell.get("weight_precision", ""), model), kv_format=cache_format(cell),  # type: ignore[arg-type]
+            weights=weights_name(cell.get("weight_precision", ""), model), kv_format=cache_format(cell, model),  # type: ignore[arg-type]
             system=host.system, stack=stack_name(cell["framework"], host.system), chips=chips, tp=tp, dp=dp, pp=pp,
             ep=None if cell.get("ep", "") in ("", "not stated") else whole(cell, "ep", 1),
             dcp=whole(cell, "dcp", 8 if "DCP8" in note else 1),
             phase="decode" if cell.get("disaggregated") == "y" and phase == "served" else phase,  # type: ignore[arg-type]
             arrivals=arrivals(cell, note), isl=isl, osl=osl, requests=requests, most=most, tokens=tokens,  # type: ignore[arg-type]
-            drafts=drafts, accepted=accepted, metric=metric, value=number(cell, "value") / per_rank,
+            overlap=hidden(cell, note), drafts=drafts, accepted=accepted, metric=metric, value=number(cell, "value") / per_rank,
             grade=cell.get("quality") or "B", note=note,  # type: ignore[arg-type]
         )  # fmt: skip
     except ValidationError as error:
@@ -188,9 +189,14 @@ def whole(cell: dict[str, str], name: str, blank: int | None = None) -> int:
     return int(found)
 
 
-def cache_format(cell: dict[str, str]) -> str:
+def cache_format(cell: dict[str, str], model: str) -> str:
     """Precision of the KV cache."""
-    return "fp8" if cell.get("kv_precision", "").startswith("fp8") else "bf16"
+    text = cell.get("kv_precision", "")
+    if text.startswith("fp8"):
+        return "fp8"
+    quantised = cell.get("weight_precision", "").startswith(("FP8", "NVFP4"))
+    asked = model.startswith(tuple(table()["cache_follows_weights"]))
+    return "fp8" if text in ("unstated", "not stated") and quantised and asked else "bf16"
 
 
 def speculation(cell: dict[str, str]) -> tuple[int, float]:
@@ -216,7 +222,7 @@ def default_drafts(text: str) -> int:
 def load(cell: dict[str, str], phase: str, ranks: int, chips: int) -> tuple[int | None, int | None, bool]:
     """(requests in flight, tokens of a pass, as many as fit)."""
     text = cell.get("concurrency_or_batch", "")
-    if "max load" in text or "sent at once" in text:
+    if "max load" in text or "sent at once" in text or "saturated" in text:
         return None, None, True
     if not NUMBER.match(text):
         if phase == "prefill":
@@ -229,6 +235,15 @@ def load(cell: dict[str, str], phase: str, ranks: int, chips: int) -> tuple[int 
         return round(count * chips / ranks), None, False
     mean = re.search(r"mean in flight (\d+(?:\.\d+)?)", text)
     return max(round(float(mean[1]) if mean else count), 1), None, False
+
+
+TWO_BATCHES = re.compile(r"TBO|DBO|two micro-batches")
+
+
+def hidden(cell: dict[str, str], note: str) -> float | None:
+    """1 where the row says that two batches are interleaved."""
+    said = f"{cell['framework']} {note}"
+    return 1.0 if TWO_BATCHES.search(said) and "TBO off" not in said and "overlap off" not in said else None
 
 
 def arrivals(cell: dict[str, str], note: str) -> str:

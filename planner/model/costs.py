@@ -7,6 +7,8 @@ slowest      max over the distinct heaviest stages of the same sum with that sta
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from typing import Any
 
 from planner.algebra import Q, maximum
@@ -26,6 +28,9 @@ def by_group(say: Say, shape: Structure, load: Any, on: Any, attention: Callable
     for name, kind in shape.attention:
         inner = say.scope(name, kind.reference, group=name)
         costs[name] = attention(kind)(inner, on.groups[name], load, on)
+    layers = [on.count[name] for name, kind in shape.attention if kind.present]
+    beside = sum(on.count[name] * costs[name] for name, kind in shape.attention if kind.present)
+    load.beside = say("attention_s", beside / reduce(add, layers), "one attention layer, mean over the model")
     for name, feed in shape.feed_forward:
         inner = say.scope(name, feed.reference, group=name)
         costs[name] = feed.layer(inner, on.groups[name], load, on)

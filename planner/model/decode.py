@@ -2,7 +2,7 @@
 
     b     = ceil(ceil(C / (DP replicas)) / m)      requests of a group in one micro-batch, m = min(PP, group)
     n     = b s                                    tokens of a group, s = draft tokens + 1
-    step  = max(all stages + hops, m (slowest stage + hop)) + group o_req
+    step  = max(all stages + hops, m (slowest stage + hop)) + o_step + group o_req
 Context is the mean one: ISL + OSL/2.
 """
 
@@ -52,4 +52,6 @@ def step(say: Say, shape: Structure, group: Q, on: Any) -> Q:
         say.scope("host", group="once"), "requests", "host time per request", group * on.stack.request_time,
         on.basis.request_time,
     )  # fmt: skip
-    return say("step_s", turn + host, "one decode step")
+    sentence = "scheduling, sampling and launch of a step"
+    once = fixed(say.scope("host", group="once"), "step", sentence, on.stack.step_time, on.basis.step_time)
+    return say("step_s", turn + host + once, "one decode step")

@@ -11,6 +11,9 @@ from planner.kinds.formats import FormatName
 from planner.record import Bytes, BytesPerSecond, Count, Figure, FlopsPerSecond, Number, Record, UsdPerSecond, Watts
 
 
+AS_OTHERS = Figure(value=1, low=1, high=1, unit="1", status="derived", source="definition: as the stack's other chips")
+
+
 class Chip(Record):
     """One accelerator.
 
@@ -27,6 +30,9 @@ class Chip(Record):
     fp8_rate: FlopsPerSecond | None = Field(description="peak dense FP8 rate")
     mxfp4_rate: FlopsPerSecond | None = Field(description="peak dense MXFP4 rate")
     int8_rate: FlopsPerSecond | None = Field(default=None, description="peak dense INT8 rate")
+    sustained: Number = Field(
+        default=AS_OTHERS, description="rate that products sustain, over what the fractions of a stack say of its chips"
+    )
     compute_units: Number = Field(description="compute units a kernel sees")
     scale_up_bandwidth_each_way: BytesPerSecond = Field(description="scale-up bandwidth of one chip, one direction")
     scale_up_bandwidth_both_ways: BytesPerSecond = Field(description="the headline: both directions summed")

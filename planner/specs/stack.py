@@ -30,6 +30,9 @@ class Kernel(Record):
     memory_fraction: Fraction = Field(description="share of peak memory bandwidth reached")
     compute_format: FormatName | None = Field(description="format whose peak rate bounds the arithmetic")
     compute_fraction: Fraction | None = Field(description="share of that peak reached")
+    fractions: dict[FormatName, Fraction] = Field(
+        default={}, description="share of the peak reached in other formats than compute_format, where it differs"
+    )
     norm: Norm = Field(description="how stream and arithmetic share time: exponent of the soft maximum")
     floor_norm: Norm = Field(description="how the floor and the work share time")
     traffic: Number = Field(default=ONCE, description="bytes moved over the bytes that must move")
@@ -56,6 +59,9 @@ class ExpertKernel(Kernel):
 
     width_multiple: Count = Field(description="inner width per rank is padded to a multiple of this")
     row_time: Seconds = Field(description="time per routed row of the domain that belongs to another rank")
+    widening_fraction: Fraction = Field(
+        description="share of the peak reached where weights are widened to the format the product computes in"
+    )
 
 
 class DecodeKernel(Kernel):
@@ -116,6 +122,7 @@ class Stack(Record):
     kernels: Kernels
     links: Links
     one_copy_per_rank: bool = Field(description="dispatch sends one copy per distinct rank, not per expert")
+    spreads_far: bool = Field(description="prefill sends one copy of a token to each other domain, spread inside it")
     computes: dict[FormatName, FormatName] = Field(
         description="format of weights -> format their products compute in; 16 bits where a format is not named"
     )
@@ -125,7 +132,11 @@ class Stack(Record):
     layer_time: Seconds = Field(
         description="fixed time per layer beyond the modelled floors: launches, gaps, small kernels"
     )
+    step_time: Seconds = Field(description="fixed time of each decode step: scheduling, sampling, launch")
     request_time: Seconds = Field(description="host time per request of a group in each step")
+    first_token_time: Seconds = Field(
+        description="time before a first token that no chip spends: front end, tokenizer, admission"
+    )
     prefill_factor: Number = Field(description="measured over modelled prefill pass")
     overlap: SpareFraction = Field(description="share of dispatch and combine hidden behind computation")
     exchange_buffers: SpareNumber = Field(description="copies of dispatch and combine rows held for communication")

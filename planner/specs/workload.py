@@ -35,6 +35,7 @@ class Workload(Question):
     arrivals: steady (spread evenly) or waves (all at once). routing_skew: heaviest expert rank's mean load over the
     mean.
     draft_tokens, accepted_length: drafts verified per step, tokens gained per step (null and 1: no speculation).
+    overlap: share of the experts' exchange hidden behind computation, as by two interleaved batches (null: the stack's).
     """
 
     isl: int = Field(ge=1)
@@ -50,6 +51,7 @@ class Workload(Question):
     draft_tokens: int = Field(default=0, ge=0)
     accepted_length: float = Field(default=1.0, ge=1)
     vision: bool = False
+    overlap: float | None = Field(default=None, ge=0, le=1)
 
 
 class Slo(Question):

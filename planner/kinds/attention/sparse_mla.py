@@ -123,7 +123,7 @@ def at_key_rate(kernel: Any, kind: Any, on: Any) -> Any:
     rate = getattr(on.chip, f"{kind.index_format}_rate", None)
     if rate is None:
         return kernel
-    format, reach = kind.index_format, rate * kernel.compute_fraction
+    format, reach = kind.index_format, rate * on.chip.sustained * kernel.compute_fraction
     own = {"compute_format": format, "peak_flops_per_s": {format: rate}, "reach_flops_per_s": {format: reach}}
     return SimpleNamespace(**{**vars(kernel), **own})
 

@@ -2,6 +2,8 @@
 
     t = alpha + n (R - 1)/R copies bytes_per_copy / (B eta)
 
+Bulk kernels (prefill) may send one copy to each other domain, where it is spread inside while the next arrive (the
+stack's `spreads_far`): the slower of the two fabrics decides.
 n tokens enter at this chip; copies = min(k, EP) x ETP, or, where the library sends one copy to each distinct rank,
 EP (1 - (1 - 1/EP)^k) x ETP. A library that sends one copy per chosen expert sends k; with EP < k an all-gather over the
 EP groups moves less and is assumed. The start-up time does not grow from EP8 to EP64 inside one switch domain.
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.algebra import Q, distinct, minimum
+from planner.algebra import Q, distinct, maximum, minimum
 from planner.kinds.collectives.fabric import split, start_up
 from planner.quantities import Say
 from planner.roofline import exchange
@@ -26,11 +28,25 @@ def copies(top_k: Q, on: Any) -> Q:
     return minimum(top_k, on.layout.ep) * on.layout.etp
 
 
-def all_to_all(say: Say, name: str, sentence: str, travelling: Q, copy_bytes: Q, when: Q, on: Any) -> Q:
+def far_copies(top_k: Q, on: Any) -> Q:
+    """Other domains that one token's experts are in: (m - 1) (1 - (1 - 1/m)^k) of m domains."""
+    domains = on.ranks.stage.domains
+    return distinct(maximum(domains - 1, 0), 1 / domains, top_k)
+
+
+def all_to_all(
+    say: Say, name: str, sentence: str, travelling: Q, copy_bytes: Q, when: Q, on: Any, spread: Q | None = None
+) -> Q:  # fmt: skip
     """Time of one dispatch or combine (`name` picks its constants) of `travelling` copies sent by this chip's tokens.
 
-    `when` is 0 where every rank already holds every token and nothing is exchanged.
+    `when` is 0 where every rank already holds every token and nothing is exchanged. `spread`: the copies that leave the
+    domain where one goes to each other domain and is spread inside it; None: each copy goes all the way.
     """
     link = on.link.dispatch if name == "dispatch" else on.link.combine
-    near, far = split(travelling * copy_bytes * on.ranks.stage.others, on.ranks.stage, on)
+    sent = travelling * copy_bytes * on.ranks.stage.others
+    near, far = split(sent, on.ranks.stage, on)
+    if on.crosses_domains and spread is not None:
+        return exchange(
+            say, name, sentence, link, sent, spread * copy_bytes, when * start_up(link, on.ranks.stage, on), at_once=True
+        )
     return exchange(say, name, sentence, link, near, far, when * start_up(link, on.ranks.stage, on))

@@ -16,7 +16,7 @@ from pydantic import model_validator
 
 from planner.algebra import Q, ceil_div, log, maximum, minimum, several
 from planner.kinds.collectives.all_reduce import all_reduce
-from planner.kinds.collectives.all_to_all import all_to_all, copies
+from planner.kinds.collectives.all_to_all import all_to_all, copies, far_copies
 from planner.kinds.dense_product import dense_product
 from planner.kinds.feedforward.dense import matrices
 from planner.kinds.feedforward.kind import FeedForwardKind, FeedForwardRecord, unsplit
@@ -145,7 +145,8 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
         t = shared(n) + latent and router(n) + experts + all-reduce(n latent) + all-reduce(n width)
 
     The copied projections are read whole whatever TP is. Communication hidden behind computation is the stack's
-    `overlap`: that fraction of the smaller of (dispatch + combine, experts + shared) is taken off.
+    `overlap`: that fraction of the smaller of (dispatch + combine, the layer's computation) is taken off; the computation
+    is the layer's own and that of the mean attention layer, with which two interleaved batches take turns.
     Without a latent the experts' sum needs no exchange of its own: it joins the layer output's.
     """
     apart, wide = moe.apart, expert_width(moe, on.model.width)
@@ -156,11 +157,14 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
     copied = dense_product(say, "latent", whole, [moe.held["copied"]], product_tokens, on)
     routed = experts(say, moe, load, on)
     travelling = say("travelling", apart * load.entering * moe.copies, "copies sent by this chip's tokens")
+    spread = None
+    if on.stack.spreads_far and not load.drafts and on.crosses_domains:
+        spread = say("spread_far", apart * load.entering * far_copies(moe.top_k, on), "copies that leave the domain")
     dispatch = all_to_all(
-        say, "dispatch", "tokens to their experts", travelling, wide * on.stack.dispatch_value_bytes, apart, on
+        say, "dispatch", "tokens to their experts", travelling, wide * on.stack.dispatch_value_bytes, apart, on, spread
     )
     combine = all_to_all(
-        say, "combine", "expert outputs back", travelling, wide * on.stack.combine_value_bytes, apart, on
+        say, "combine", "expert outputs back", travelling, wide * on.stack.combine_value_bytes, apart, on, spread
     )
     reduce = all_reduce(
         say, "reduce", "layer output over the ranks that hold the same tokens",
@@ -172,7 +176,7 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
             say, "latent_reduce", "latent expert outputs where every rank holds every token",
             load.tokens * wide * activation, on.ranks.stage, on, when=1 - apart,
         )  # fmt: skip
-    hidden = on.stack.overlap * minimum(dispatch + combine, routed + shared)
+    hidden = on.stack.overlap * minimum(dispatch + combine, routed + shared + copied + load.beside)
     time = time + fixed(say, "overlap", "communication hidden behind computation", -hidden, "assumed")
     return say("layer_s", time, "one MoE layer")
 
@@ -182,8 +186,8 @@ def experts(say: Say, moe: Any, load: Any, on: Any) -> Q:
 
     t = floor (+)_q { [D w + A a] / (BW e_m) (+)_p 6 wide inner A / (ETP F e_c) } + x (k N - A)
 
-    D distinct experts of w bytes (padded share of three matrices), A assignments of a activation bytes, x the time an
-    exchange kernel spends on each row of the domain that is not its own. The kernel's form adds stream and arithmetic.
+    D distinct experts of w bytes (padded share of three matrices), A assignments of a activation bytes, x the time a
+    kernel that is given the whole domain's rows spends on each that is not its own (one attention group: x = 0 else). The kernel's form adds stream and arithmetic.
     Limits: a kernel's tile padding and selection are not modelled; published times are not monotonic in tokens.
     """
     kernel, wide = on.kernel.experts, expert_width(moe, on.model.width)
@@ -192,7 +196,7 @@ def experts(say: Say, moe: Any, load: Any, on: Any) -> Q:
     return operator(
         say, "experts", "routed experts on the slowest rank", kernel,
         active * moe.expert_bytes + assigned * moe.row_bytes, flops,
-        extra=kernel.row_time * maximum(load.domain_tokens * moe.top_k - assigned, 0),
+        extra=kernel.row_time * (1 - moe.apart) * maximum(load.domain_tokens * moe.top_k - assigned, 0),
     )  # fmt: skip
 
 
