@@ -89,9 +89,10 @@ def one_line(text: object) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """'did you mean X?' when something close exists, else the known names."""
+    """'did you mean X?' when something close exists, what begins with the name first; else the known names."""
     names = sorted(known)
-    close = difflib.get_close_matches(name.lower()[:80], names, n=1, cutoff=0.6)
+    begun = [known for known in names if name and known.lower().startswith(name.lower())]
+    close = difflib.get_close_matches(name.lower()[:80], begun or names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]}?"
     part = [known for known in names if name and name.lower() in known.lower()]

@@ -172,7 +172,7 @@ def test_bad_answers_are_told_in_a_line_and_asked_again(terminal, tmp_path):
     shipped = (ROOT / "model_specs" / "kimi-k3.yaml").read_text()
     (tmp_path / "my model.yaml").write_text(shipped)
     terminal.child.send(CLEAR + "./my model.yaml" + ENTER)
-    terminal.answer("? System", "zhenwu" + ENTER)
+    terminal.answer("? System", "zhenwu-m" + ENTER)
     terminal.answer("? Software stack", ENTER)
     terminal.answer("? Prompt tokens", "TP8")
     terminal.wait("'TP8' is not a count")

@@ -93,6 +93,34 @@ def test_every_system_has_its_chip_and_stack() -> None:
         assert (case.chip, case.stack.name) == (chip, stack.name), name
 
 
+@pytest.mark.parametrize("system", names("system"))
+def test_every_system_runs_by_its_default_stack(system: str, cli: Cli) -> None:
+    """No kernel of the stack asks for a rate its chip lacks: a dense model fits, and routed experts are priced."""
+    load = ("--isl", "1k", "--osl", "128", "--concurrency", "8", "--json")
+    dense = cli("estimate", "qwen3-32b", "--on", system, "--layout", "TP8", *load)
+    assert dense.code == 0, dense.err
+    routed = cli("estimate", "deepseek-r1", "--on", system, "--layout", "TP8 EP8", *load)
+    assert routed.code in (0, 3), routed.err
+    for answer in (dense, routed):
+        assert answer.json["decode"]["tpot_s"] > 0
+
+
+def test_chips_are_plausible_beside_each_other() -> None:
+    """What no chip of these families does: FLOP a byte, bandwidths and powers out of proportion to one another."""
+    for name in names("chip"):
+        chip = load_chip(name)
+        memory, up = chip.memory_bandwidth.value, chip.scale_up_bandwidth_each_way.value
+        bf16, eight = chip.rate("bf16"), chip.rate("fp8") or chip.rate("int8")
+        assert bf16 is not None, name
+        assert eight is not None, f"{name}: an eight-bit rate"
+        assert 30 <= bf16.value / memory <= 600, name
+        assert 1.9 <= eight.value / bf16.value <= 4, name
+        assert 3 <= memory / up <= 25, name
+        assert 1 < up / chip.scale_out_bandwidth_each_way.value <= 100, name
+        assert chip.power.value < chip.all_in_power.value < 4 * chip.power.value, name
+        assert chip.memory.value <= chip.holds().value * 1.001, name
+
+
 def test_headline_bandwidth_is_both_directions() -> None:
     """The vendor's headline counts both directions: twice what one way carries."""
     for name in names("chip"):
