@@ -308,13 +308,11 @@ def test_kv_17_cache_format_is_an_input_of_its_own() -> None:
 
 
 def test_kv_17_engine_reserves_windows_for_its_batch() -> None:
-    """The report's tokens follow from these bytes and an engine that keeps window + batched tokens of every request."""
-    kept = cache_sizes(model("gemma-4-31b-it-nvfp4"), "bf16", "fp32")
-    length, block, window, batch = 262144, 16, 1024, 8192
-    blocks = -(-(window - 1 + batch) // block) + 1
-    request = kept.per_token * length + kept.per_token_in_window * blocks * block
-    assert request / length / 1024 == pytest.approx(108.2, rel=0.002)
-    assert 103.92 * GIB / request * length == pytest.approx(1007303, rel=0.002)
+    """The report's tokens: its budget over what one request takes, in parts of a request."""
+    found = fit(model("gemma-4-31b-it-nvfp4"), "h200-8", layout="TP1", max_len=262144)
+    request = found.reserved_bytes_per_request_per_chip
+    assert request / found.length / 1024 == pytest.approx(108.2, rel=0.002)
+    assert 103.92 * GIB / request * found.length == pytest.approx(1007303, rel=0.002)
 
 
 def test_kv_32_bytes_are_those_of_a_length() -> None:

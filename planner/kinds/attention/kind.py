@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import Field
 
-from planner.algebra import Q, minimum
+from planner.algebra import Q, ceil_div, minimum
 from planner.kinds.formats import FormatName
 from planner.kinds.weights import Shares, Weight
 from planner.quantities import Say
 from planner.record import Record
+from planner.roofline import is_zero
 
 
 class AttentionRecord(Record):
@@ -32,8 +33,8 @@ class AttentionRecord(Record):
 class Cache:
     """What one layer keeps on one chip for one sequence of L tokens: growing L + windowed min(L, window) + constant.
 
-    growing, windowed: bytes per token; window: tokens; constant: bytes. The ideal footprint: an engine's reservation in
-    blocks comes on top.
+    growing, windowed: bytes per token; window: tokens; constant: bytes. That is the ideal footprint; what an engine
+    takes for it in blocks is `reserved`.
     """
 
     growing: Q = 0
@@ -43,9 +44,19 @@ class Cache:
 
     def fixed(self, length: Q) -> Q:
         """The part that does not grow without limit, at this length: filled window and state."""
-        if isinstance(self.windowed, int) and self.windowed == 0:
+        if is_zero(self.windowed):
             return self.constant
         return self.windowed * minimum(length, self.window) + self.constant
+
+    def reserved(self, length: Q, block: Q, batched: Q) -> Q:
+        """Taken in blocks of `block` tokens where a pass has up to `batched`: growing in whole blocks; of a window what
+        a pass sees and itself, window - 1 + batched, and a block more, since it need not begin with one.
+        """
+        taken = self.growing * ceil_div(length, block) * block + self.constant
+        if is_zero(self.windowed):
+            return taken
+        blocks = ceil_div(minimum(self.window - 1 + batched, length), block) + 1
+        return taken + self.windowed * blocks * block
 
 
 @dataclass(frozen=True)
