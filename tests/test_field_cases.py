@@ -323,15 +323,18 @@ def test_kv_32_bytes_are_those_of_a_length() -> None:
     assert short > 2 * long
 
 
-def test_kv_35_requests_reserve_whole_blocks_and_their_state() -> None:
-    """Nine blocks of 1,056 for 9,240 tokens, and the state on top: what is reserved is never the tokens alone."""
+def test_kv_35_state_is_reserved_in_whole_pages() -> None:
+    """Blocks of 1,056: 9 hold 9,240 tokens, and of 36 layers of state, three for each of 12 with tokens, each has one.
+
+    The blocks of a request are those of all layers over the 12 that share one: 9 + 3 = 12 of 6,000, 500 requests.
+    """
     stack = load_stack("nvidia-hopper").model_copy(update={"block_tokens": 1056})
-    found = fit("kimi-linear-48b-a3b", "h100-8", layout="TP4", max_len=9240, stack=stack)
-    state = found.state_bytes_per_sequence_per_chip
-    assert state > 0
-    reserved = found.reserved_bytes_per_request_per_chip
-    assert reserved == 9 * 1056 * found.kv_bytes_per_token_per_chip + state
-    assert found.reserved_max_concurrency == int(found.kv_budget_bytes_per_chip // reserved)
+    found = fit("qwen3-next-80b-a3b", "h200-8", layout="TP2", max_len=9240, stack=stack)
+    block = 1056 * found.kv_bytes_per_token_per_chip
+    assert 3 * block > found.state_bytes_per_sequence_per_chip > 2 * block
+    assert found.reserved_bytes_per_request_per_chip == 12 * block
+    assert 6000 * block // found.reserved_bytes_per_request_per_chip == 500
+    assert found.reserved_max_concurrency == found.kv_budget_bytes_per_chip // (12 * block)
 
 
 def test_fit_14_memory_is_that_of_all_parameters() -> None:

@@ -48,10 +48,24 @@ class Cache:
             return self.constant
         return self.windowed * minimum(length, self.window) + self.constant
 
-    def reserved(self, length: Q, block: Q, batched: Q) -> Q:
-        """Taken in blocks of `block` tokens where a pass has up to `batched`: growing in whole blocks; of a window what
-        a pass sees and itself, window - 1 + batched, and a block more, since it need not begin with one.
+    @property
+    def token(self) -> Q:
+        """Bytes of one token just kept."""
+        return self.growing + self.windowed
+
+    @property
+    def keeps_tokens(self) -> bool:
+        """Whether anything is kept by token, or a state alone."""
+        return not (is_zero(self.growing) and is_zero(self.windowed))
+
+    def reserved(self, length: Q, block: Q, batched: Q, page: Q) -> Q:
+        """Taken in blocks of `block` tokens where a pass has up to `batched`, in pages of `page` bytes.
+
+        Growing in whole blocks; of a window what a pass sees and itself, window - 1 + batched, and a block more, since
+        it need not begin with one; a state without tokens in whole pages (page 0: as it is).
         """
+        if not self.keeps_tokens:
+            return self.constant if is_zero(page) or is_zero(self.constant) else ceil_div(self.constant, page) * page
         taken = self.growing * ceil_div(length, block) * block + self.constant
         if is_zero(self.windowed):
             return taken
