@@ -55,17 +55,22 @@ class Cache:
 
     @property
     def keeps_tokens(self) -> bool:
-        """Whether anything is kept by token, or a state alone."""
+        """Whether anything is kept by token."""
         return not (is_zero(self.growing) and is_zero(self.windowed))
 
-    def reserved(self, length: Q, block: Q, batched: Q, page: Q) -> Q:
-        """Taken in blocks of `block` tokens where a pass has up to `batched`, in pages of `page` bytes.
+    @property
+    def keeps_state_alone(self) -> bool:
+        """A recurrent state, and nothing by token."""
+        return not self.keeps_tokens and not is_zero(self.constant)
+
+    def reserved(self, length: Q, block: Q, batched: Q, page: Q | None) -> Q:
+        """Taken in blocks of `block` tokens where a pass has up to `batched`, and in pages that hold any state.
 
         Growing in whole blocks; of a window what a pass sees and itself, window - 1 + batched, and a block more, since
-        it need not begin with one; a state without tokens in whole pages (page 0: as it is).
+        it need not begin with one; a state alone takes a page, where there are pages.
         """
-        if not self.keeps_tokens:
-            return self.constant if is_zero(page) or is_zero(self.constant) else ceil_div(self.constant, page) * page
+        if self.keeps_state_alone:
+            return self.constant if page is None else page
         taken = self.growing * ceil_div(length, block) * block + self.constant
         if is_zero(self.windowed):
             return taken
