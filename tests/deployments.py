@@ -101,6 +101,7 @@ DEPLOYMENTS = [
     Deployment("skew", "TP8 DP8", ask={"routing_skew": 1.7, "memory_fraction": 0.8}),
     Deployment("migration", "TP8 DP4 PP2", stack="sail-migration"),
     Deployment("one-copy", "TP8 DP8", stack_changes={"one_copy_per_rank": True}),
+    Deployment("gather", "TP2 DP8 EP16", stack_changes={"exchange": "gather"}),
     Deployment("every-term", "TP8 DP4 PP2", stack_changes=every_term()),
     Deployment("two-domains", "TP16 DP2 PP2", system_changes={"domain_chips": 8}),
     Deployment("domain-of-24", "TP2 DP16 CP2", system_changes={"domain_chips": 24}),

@@ -345,6 +345,20 @@ def test_fit_14_memory_is_that_of_all_parameters() -> None:
     assert held > 48e9 > 0.58 * sums.active_params
 
 
+def test_fit_16_a_stack_that_gathers_is_the_shipped_one_otherwise() -> None:
+    """The fixture differs from the shipped stack in its exchange alone: every token goes to every rank, and back."""
+    gathers, sends = (
+        load_stack(str(TESTS / "fixtures" / "field_stacks" / "nvidia-blackwell-gather.yaml")),
+        load_stack("nvidia-blackwell"),
+    )
+    assert (gathers.exchange, sends.exchange) == ("gather", "send")
+    assert gathers.model_copy(update={"name": sends.name, "exchange": "send"}) == sends
+    job = Workload(isl=16384, osl=2, concurrency=8)
+    slow, fast = (estimate("deepseek-v4-pro", "b300-8", "DP8 EP8", job, stack=stack) for stack in (gathers, sends))
+    assert slow.prefill.ttft_s > fast.prefill.ttft_s
+    assert slow.memory.buffers_bytes_per_chip > 2 * fast.memory.buffers_bytes_per_chip
+
+
 def test_fit_18_needed_and_reserved_are_told_apart() -> None:
     """The engine may use 0.9 of the memory there is whatever the model; what a small model needs is another number."""
     found = fit("qwen3-8b", "h100-8", layout="TP1", max_len=8192, concurrency=1, workload=Workload(

@@ -56,10 +56,9 @@ def activations(say: Say, shape: Structure, busy: Any, on: Any) -> Q:
 
 
 def buffers(say: Say, shape: Structure, busy: Any, on: Any) -> Q:
-    """Dispatch and combine rows of the tokens that enter at this chip in a pass, times the stack's buffers."""
-    row = sum(feed.exchanged(on.groups[name], on) for name, feed in shape.feed_forward)
-    rows = on.stack.exchange_buffers * busy.entering * row
-    return say("buffers_bytes", rows, "communication buffers of one chip")
+    """Rows of the experts' exchange in a pass; layers take turns, so those of the widest kind of feed-forward."""
+    rows = [feed.exchanged(on.groups[name], busy, on) for name, feed in shape.feed_forward]
+    return say("buffers_bytes", maximum(*rows), "communication buffers of one chip")
 
 
 def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:

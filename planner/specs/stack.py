@@ -116,6 +116,9 @@ class Stack(Record):
     kernels: Kernels
     links: Links
     one_copy_per_rank: bool = Field(description="dispatch sends one copy per distinct rank, not per expert")
+    exchange: Literal["send", "gather"] = Field(
+        default="send", description="tokens are sent to their experts' ranks, or all ranks gather all tokens"
+    )
     dispatch_format: FormatName
     combine_format: FormatName
     activation_format: FormatName

@@ -204,11 +204,16 @@ def working(moe: Any, load: Any, on: Any) -> Q:
     return rows * (edge + 2 * on.stack.activation_value_bytes * moe.rank_inner)
 
 
-def exchanged(moe: Any, on: Any) -> Q:
-    """k rows out and k rows back, at the experts' width."""
-    return (
-        moe.top_k * expert_width(moe, on.model.width) * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
-    )
+def exchanged(moe: Any, load: Any, on: Any) -> Q:
+    """k rows out and k rows back of the tokens that enter here, times the stack's buffers, at the experts' width.
+
+    Where all ranks gather all tokens: k rows of every one of them, once, N k width a.
+    """
+    row = moe.top_k * expert_width(moe, on.model.width)
+    if on.stack.exchange == "gather":
+        return load.domain_tokens * row * on.stack.activation_value_bytes
+    edge = on.stack.dispatch_value_bytes + on.stack.combine_value_bytes
+    return on.stack.exchange_buffers * load.entering * row * edge
 
 
 def tp_problem(moe: Moe, tp: int) -> str | None:
