@@ -11,6 +11,7 @@ from planner.kinds.feedforward.moe import Moe
 from planner.kinds.formats import FORMATS
 from planner.layout import Layout
 from planner.model.structure import Structure, structure
+from planner.specs import own_draft
 from planner.specs.hardware import System
 from planner.specs.library import load_chip, load_model, load_stack, load_system
 from planner.specs.model import Model
@@ -73,8 +74,9 @@ def check_workload(case: Case, workload: Workload) -> None:
         raise BadWorkload(
             "isl + osl", what, f"with --osl {workload.osl} the largest --isl is {room}" if room > 0 else "ask for less"
         )
-    if workload.draft_tokens and model.draft is None:
-        raise BadWorkload("draft-tokens", f"{model.name} names no draft model", "add `draft` to the model's YAML")
+    if workload.draft_tokens and model.draft is None and not own_draft.stored(model):
+        what = f"{model.name} names no draft model and has no draft layers of its own"
+        raise BadWorkload("draft-tokens", what, "add `draft` to the model's YAML")
     if workload.accepted_length > workload.draft_tokens + 1:
         most = workload.draft_tokens + 1
         what = (

@@ -15,6 +15,7 @@ from planner.kinds.attention.kind import Cache
 from planner.kinds.weights import all_bytes, stored_bytes
 from planner.model import tables
 from planner.model.costs import Costs, over_layers
+from planner.model.draft import with_last
 from planner.model.reservation import reserved_by_group
 from planner.model.structure import Structure
 from planner.quantities import Say
@@ -67,9 +68,10 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
     `reserved` is an engine's own answer, which hands out whole blocks (reservation.py).
     """
     held = weights_by_group(say.scope("weights"), shape, on)
-    caches = {name: kind.cache(on.groups[name], on) for name, kind in shape.attention}
-    growing, constant = request_by_group(say.scope("request"), caches, on)
-    blocks = reserved_by_group(say.scope("request"), caches, on)
+    layers = (*shape.attention, *shape.draft_attention)
+    caches = {name: kind.cache(on.groups[name], on) for name, kind in layers}
+    growing, constant = (with_last(costs, shape) for costs in request_by_group(say.scope("request"), caches, on))
+    blocks = with_last(reserved_by_group(say.scope("request"), caches, on), shape)
     active = activations(say, shape, busy, on)
     buffer = buffers(say, shape, busy, on)
     runtime = say("runtime_bytes", on.stack.runtime, "contexts, graphs and workspaces")
