@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from planner.specs.model import Model
 
-LAYER, MIXED, FIRST, LAST = "layer", "mixed", "embedding", "head"
-"""Groups beside the model's own: every layer, every layer with attention, the first stage, the last stage.
+LAYER, MIXED, FIRST, LAST, DRAFT = "layer", "mixed", "embedding", "head", "draft"
+"""Groups beside the model's own: every layer, every layer with attention, the first stage, the last stage,
+passes over draft layers.
 
 A layer that has only attention or only a feed-forward counts as half a layer.
 """

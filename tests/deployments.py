@@ -93,6 +93,15 @@ DEPLOYMENTS = [
     Deployment("linear-pp", "TP2 DP2 PP4", model=LINEAR, ask={"concurrency": 37}),
     Deployment("waves", "TP8 DP8", ask={"arrivals": "waves"}),
     Deployment("speculation", "TP8 DP8", ask={"draft_tokens": 3, "accepted_length": 2.5}),
+    Deployment(
+        "own-draft",
+        "TP4 DP2 PP2",
+        model="nemotron-3-super-120b-a12b",
+        ask={**SHORT, "draft_tokens": 2, "accepted_length": 1.8},
+    ),
+    Deployment(
+        "own-draft-windows", "TP4 DP2", model="step-3.7-flash", ask={**SHORT, "draft_tokens": 3, "accepted_length": 2}
+    ),
     Deployment("prefix-hit", "TP8 DP8", ask={"prefix_hit": 0.6, "isl": 100_000, "chunk": 5000}),
     Deployment("short-prompts", "TP8 DP8", ask={"isl": 100, "osl": 3000}),
     Deployment("one-token", "TP8 DP8", ask={"osl": 1}),
@@ -101,6 +110,7 @@ DEPLOYMENTS = [
     Deployment("skew", "TP8 DP8", ask={"routing_skew": 1.7, "memory_fraction": 0.8}),
     Deployment("migration", "TP8 DP4 PP2", stack="sail-migration"),
     Deployment("one-copy", "TP8 DP8", stack_changes={"one_copy_per_rank": True}),
+    Deployment("gather", "TP2 DP8 EP16", stack_changes={"exchange": "gather"}),
     Deployment("every-term", "TP8 DP4 PP2", stack_changes=every_term()),
     Deployment("two-domains", "TP16 DP2 PP2", system_changes={"domain_chips": 8}),
     Deployment("domain-of-24", "TP2 DP16 CP2", system_changes={"domain_chips": 24}),

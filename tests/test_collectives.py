@@ -27,6 +27,9 @@ HAND: list[tuple[str, str, str, Any, Any, str]] = [
     # EP32 (TP16 x DP2) over domains of 8: 7 of 31 peers inside, 24 outside.
     ("all_to_all", "two-domains", "decode_moe_dispatch", lambda n: n / 16 * TOP_K * 31 / 32 * LATENT * MXFP8 * 7 / 31,
      lambda n: n / 16 * TOP_K * 31 / 32 * LATENT * MXFP8 * 24 / 31, "dispatch.far_alpha"),
+    # All ranks gather: EP16 behind TP2, half of the tokens enters here and goes to all the 15 others, and back.
+    ("all_to_all", "gather", "decode_moe_dispatch", lambda n: n / 2 * 15 * LATENT * MXFP8, None, "dispatch.alpha"),
+    ("all_to_all", "gather", "decode_moe_combine", lambda n: n / 2 * 15 * LATENT * BF16, None, "combine.alpha"),
     # DCP4 of TP8: queries and outputs of 96/8 x 4 heads, (2 x 512 + 64) values each, 3 of 4 parts leave, two rounds.
     ("all_gather", "dcp", "decode_mla_gather", lambda n: n * HEADS / 8 * 4 * (2 * KV_RANK + ROPE) * BF16 * 3 / 4, None,
      "2 all_reduce.alpha"),

@@ -325,7 +325,11 @@ def test_an_absent_sublayer_costs_nothing() -> None:
     assert say.rows["memory_request_no_attention_state_bytes"].value == 0
     kind = FEED_FORWARD["none"]
     record = numbers(kind.record.model_validate({"kind": "none", "layers": "rest"}))
-    assert (kind.weights(record, 4096), kind.working(record, None, None), kind.exchanged(record, None)) == ([], 0, 0)
+    assert (kind.weights(record, 4096), kind.working(record, None, None), kind.exchanged(record, None, None)) == (
+        [],
+        0,
+        0,
+    )
 
 
 def test_recurrence_does_not_grow_with_the_context() -> None:

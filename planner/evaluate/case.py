@@ -12,6 +12,7 @@ from planner.kinds.formats import FORMATS
 from planner.kinds.weights import PLAIN
 from planner.layout import Layout
 from planner.model.structure import Structure, structure
+from planner.specs import own_draft
 from planner.specs.hardware import System
 from planner.specs.library import load_chip, load_model, load_stack, load_system
 from planner.specs.model import Model
@@ -57,9 +58,13 @@ def running(stack: Stack, model: Model) -> Stack:
     experts = [feed.routed_format for feed in model.feed_forward.values() if isinstance(feed, Moe)]
     if experts:
         widest = max(experts, key=lambda name: FORMATS[name].value_bits)
-        kernel, format = stack.kernels.experts, stack.computes.get(widest, PLAIN)
+        kernel, format = stack.kernels.experts, str(stack.computes.get(widest, PLAIN))
         if kernel.compute_format != format:
-            own: dict[str, Any] = {"compute_format": format, "kernel": f"{kernel.kernel}, taken for {format}", "basis": "analogy"}
+            own: dict[str, Any] = {
+                "compute_format": format,
+                "kernel": f"{kernel.kernel}, taken for {format}",
+                "basis": "analogy",
+            }
             widened = FORMATS[format].value_bits > FORMATS[widest].value_bits
             share = kernel.widening_fraction if widened else kernel.fractions.get(format, kernel.compute_fraction)
             own["compute_fraction"] = share
@@ -97,8 +102,9 @@ def check_workload(case: Case, workload: Workload) -> None:
         raise BadWorkload(
             "isl + osl", what, f"with --osl {workload.osl} the largest --isl is {room}" if room > 0 else "ask for less"
         )
-    if workload.draft_tokens and model.draft is None:
-        raise BadWorkload("draft-tokens", f"{model.name} names no draft model", "add `draft` to the model's YAML")
+    if workload.draft_tokens and model.draft is None and not own_draft.stored(model):
+        what = f"{model.name} names no draft model and has no draft layers of its own"
+        raise BadWorkload("draft-tokens", what, "add `draft` to the model's YAML")
     if workload.accepted_length > workload.draft_tokens + 1:
         most = workload.draft_tokens + 1
         what = (

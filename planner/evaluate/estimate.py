@@ -153,6 +153,7 @@ def memory_of(case: Case, q: dict[str, Any], length: int, lent: int, by: str = "
         length=length,
         max_concurrency=most,
         max_tokens=most * length,
+        reserved_block_tokens=int(q["memory_request_block_tokens"]),
         reserved_bytes_per_request_per_chip=q[stage + "reserved_bytes"],
         reserved_max_concurrency=int(q["memory_reserved_concurrency"]),
         pool=Pool(case.chip.holds().value * lent, q["memory_pool_used_bytes"]),

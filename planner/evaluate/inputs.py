@@ -7,7 +7,7 @@ values (floats, arrays or symbols) of those names out as the nested namespace `o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,14 +15,16 @@ from pydantic import BaseModel
 
 from planner.algebra import Q
 from planner.kinds.formats import value_bytes
+from planner.kinds.weights import PLAIN
 from planner.layout import Layout
 from planner.model.structure import Structure
 from planner.record import Figure
+from planner.specs import own_draft
 from planner.specs.hardware import Chip, System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
 from planner.specs.workload import Workload
-from planner.stages import heaviest, whole_model
+from planner.stages import DRAFT, LAST, heaviest, whole_model
 
 BASES = ("layer_time", "step_time", "request_time", "first_token_time", "prefill_factor")
 """Stack figures that stand for an operator; their status says how well they are known."""
@@ -59,6 +61,11 @@ class Case:
 def plain(value: float, unit: str, source: str) -> Leaf:
     """A leaf without a range."""
     return Leaf(value, unit, value, value, "published", source)
+
+
+def derived(value: float, unit: str, source: str) -> Leaf:
+    """A leaf worked out from what a spec says."""
+    return replace(plain(float(value), unit, source), status="derived")
 
 
 def leaf(figure: Figure) -> Leaf:
@@ -112,6 +119,9 @@ def spec_parts(case: Case, workload: Workload) -> dict[str, tuple[BaseModel, str
         parts[f"link.{name}"] = (getattr(stack.links, name), "stack spec")
     if workload.draft_tokens and model.draft:
         parts["draft"] = (model.draft, model.draft.source)
+    if workload.draft_tokens:
+        layers = {**own_draft.attention_layers(model), **own_draft.feed_forward_layers(model)}
+        parts |= {name: (layer, model.source) for name, layer in layers.items()}
     return parts
 
 
@@ -130,6 +140,13 @@ def leaves(case: Case, workload: Workload) -> tuple[dict[str, Leaf], dict[str, A
     numbers["model.vision_bytes"] = plain(vision, "B", case.model.source)
     for name, count in whole_model(case.model).items():
         numbers[f"count.{name}"] = plain(count, "1", "layers of the model")
+    if workload.draft_tokens and own_draft.stored(case.model):
+        count, size = own_draft.joined(case.model)
+        source = f"draft layers of the checkpoint: {case.model.source}"
+        numbers["draft.parameters"] = derived(count, "1", source)
+        numbers["draft.value_bytes"] = derived(size / count, "B", source)
+        raw["draft.format"] = PLAIN
+        numbers["draft.steps"] = derived(own_draft.steps(case.model), "1", source)
     raw["ask.kv_format"] = workload.kv_format
     for name in BASES:
         raw[f"basis.{name}"] = getattr(case.stack, name).status
@@ -181,12 +198,13 @@ def setting(shape: Structure, values: Mapping[str, Q], raw: Mapping[str, Any]) -
         for part in path:
             place = place.setdefault(part, {})
         place[last] = value
-    groups = {
-        name: SimpleNamespace(**tree.pop(name)) for name in [n for n, _ in (*shape.attention, *shape.feed_forward)]
-    }
+    groups = {name: SimpleNamespace(**tree.pop(name)) for name, _ in shape.layers}
     counts = tree.pop("count")
     layout = tree.pop("layout")
     stages = [layout.pop(f"stage{i}") for i in range(shape.stages)]
+    if shape.draft_attention:
+        for held in (counts, *stages):
+            held[DRAFT] = held[LAST] * values["ask.draft_tokens"] / values["draft.steps"]
     on = SimpleNamespace(**{name: _namespace(part) for name, part in tree.items()})
     on.groups, on.count = groups, counts
     on.layout = SimpleNamespace(**layout, stages=stages)

@@ -69,6 +69,7 @@ class Memory(Result):
     length: int
     max_concurrency: int
     max_tokens: int
+    reserved_block_tokens: int
     reserved_bytes_per_request_per_chip: float
     reserved_max_concurrency: int
     pool: Pool

@@ -1,4 +1,4 @@
-"""What tables call models, machines, engines and precisions, and the shipped specs they mean (measurements/names.yaml)."""
+"""What tables call models, machines, engines and precisions: the shipped specs meant, by measurements/names.yaml."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from planner.errors import BadFile, UnknownName, nearest
 from planner.specs.library import load_model, load_system
 from planner.specs.library import names as shipped
-from planner.specs.yaml_file import read_yaml
 from planner.specs.precision import PRECISIONS
+from planner.specs.yaml_file import read_yaml
 
 
 class Machine(NamedTuple):
@@ -50,7 +50,7 @@ def model_name(text: str) -> str:
 
 def machine(text: str) -> Machine:
     """The system a table means. Raises UnknownName."""
-    known = {name.lower(): {"system": name} for name in names("system")}
+    known: dict[str, Any] = {name.lower(): {"system": name} for name in names("system")}
     known |= lowered("hardware")
     found = known.get(text.strip().lower())
     if found is None or found["system"] not in names("system"):
@@ -70,7 +70,9 @@ def stack_name(engine: str, system: str) -> str:
             if found is None or found not in names("stack"):
                 raise UnknownName("framework", f"no stack of {name} on {chip}", nearest(engine, names("stack")))
             return str(found)
-    raise UnknownName("framework", f"unknown engine {engine!r}", nearest(engine, [*table()["engines"], *names("stack")]))
+    raise UnknownName(
+        "framework", f"unknown engine {engine!r}", nearest(engine, [*table()["engines"], *names("stack")])
+    )
 
 
 def weights_name(text: str, model: str) -> str | None:

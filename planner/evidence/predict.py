@@ -2,7 +2,7 @@
 
 served     serving_... quantities; a load beyond what fits is served with what fits
 decode     TPOT = step / accepted;  rate = requests x accepted / step
-prefill    one prompt: the idle prefill;  rate over m passes of a group: m packed pieces / (all stages + (m - 1) slowest)
+prefill    one prompt: the idle prefill;  rate over m passes of a group: m pieces / (all stages + (m - 1) slowest)
 most       as many requests as fit, at most the stack's batch limit a group
 
 Static batches that exceed what fits run one after the other. The context slope is the difference of two steps.
@@ -30,14 +30,14 @@ from planner.specs.precision import in_precision
 from planner.specs.workload import Workload
 
 WANTED = frozenset({
-    "decode_step_s", "serving_ttft_s", "serving_tpot_s", "serving_e2e_s", "serving_tokens_per_s", "serving_requests_per_s",
-    "prefill_idle_s", "saturated_share_s", "saturated_all_stages_s", "saturated_slowest_stage_s", "prompt_chunks",
+    "decode_step_s", "serving_ttft_s", "serving_tpot_s", "serving_e2e_s", "serving_tokens_per_s",
+    "serving_requests_per_s", "prefill_idle_s", "saturated_share_s", "saturated_all_stages_s", "saturated_slowest_stage_s", "prompt_chunks",
     "prompt_packed", "memory_requests", "moe_dispatch_time_s", "moe_combine_time_s",
 })  # fmt: skip
 CONTEXTS = (1024, 65536)
 """Where the slope of a decode step over context is taken."""
-TEXTS = ("name", "title", "note", "source", "kernel", "library", "vendor", "fabric", "chip_family", "layers", "stack", "chip",
-         "memory_policy", "basis", "servers")  # fmt: skip
+TEXTS = ("name", "title", "note", "source", "kernel", "library", "vendor", "fabric", "chip_family", "layers", "stack",
+         "chip", "memory_policy", "basis", "servers")  # fmt: skip
 """Structural values no formula reads: two rows that differ in them alone share an evaluation."""
 
 
@@ -103,9 +103,7 @@ load_stack_once = cache(load_stack)
 
 def structure_key(point: Point) -> tuple[Any, ...]:
     """What two rows must share to be evaluated together."""
-    raw = tuple(
-        sorted((name, str(value)) for name, value in point.raw.items() if name.rpartition(".")[2] not in TEXTS)
-    )
+    raw = tuple(sorted((name, str(value)) for name, value in point.raw.items() if name.rpartition(".")[2] not in TEXTS))
     return (point.shape, raw, tuple(sorted(point.values)))
 
 
@@ -205,7 +203,8 @@ def one(item: Ready, q: Arrays, i: int, load: float, slope: Any) -> float:
             e2e *= math.ceil((row.requests or 1) / load)
     both = requests * (row.isl + row.osl)
     answers = {
-        "tpot_ms": tpot, "itl_ms": tpot, "ttft_ms": ttft, "e2e_s": e2e, "tok_s_total": rate, "tok_s_per_chip": rate / chips,
+        "tpot_ms": tpot, "itl_ms": tpot, "ttft_ms": ttft, "e2e_s": e2e, "tok_s_total": rate,
+        "tok_s_per_chip": rate / chips,
         "tok_s_per_user": 1 / tpot, "out_tok_s_per_node": rate / chips * PER_NODE, "inout_tok_s_total": both,
         "inout_tok_s_per_chip": both / chips,
     }  # fmt: skip

@@ -1,7 +1,7 @@
 """A table of measured figures as records: one row, one figure, or the reason why it is none.
 
-Columns, in any order: id, model, hardware, n_chips, framework, phase, metric, value, unit must be there; what a blank or
-missing one of the others means:
+Columns, in any order: id, model, hardware, n_chips, framework, phase, metric, value, unit must be there; what a blank
+or missing one of the others means:
 
     weight_precision   as shipped                        tp, pp        1
     kv_precision       16 bits, as engines default; `unstated` beside FP8 or NVFP4 weights of a model in
@@ -10,9 +10,10 @@ missing one of the others means:
     speculative        none                              quality       B
     source_group       the source, else the file         concurrency_or_batch   one request at `prefill`, else refused
 
-`ep` 1 beside a larger TP slices the experts over TP. Lengths "drawn uniformly in 0.8..1.0" count 0.9 of what the row says.
-Requests that all start together (fixed lengths) come in waves, drawn lengths are steady. Of a mean in flight that is given,
-the mean counts. Reserved words of `concurrency_or_batch`: `N global`, `N per-chip`, `N tokens per-chip`, `offline max load`.
+`ep` 1 beside a larger TP slices the experts over TP. Lengths "drawn uniformly in 0.8..1.0" count 0.9 of what the row
+says. Requests that all start together (fixed lengths) come in waves, drawn lengths are steady. Of a mean in flight that
+is given, the mean counts. Words of `concurrency_or_batch`: `N global`, `N per-chip`, `N tokens per-chip`, `offline max
+load`.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from planner.evidence.names import machine, model_name, stack_name, table, weigh
 
 NEEDED = ("id", "model", "hardware", "n_chips", "framework", "phase", "metric", "value", "unit")
 KNOWN = (
-    *NEEDED, "source", "source_group", "date", "params_note", "weight_precision", "kv_precision", "compute_precision", "tp",
-    "ep", "dp_attn", "pp", "dcp", "disaggregated", "isl", "osl", "concurrency_or_batch", "prefix_cache_hit", "speculative",
-    "note", "quality", "split", "arch_key", "arrivals",
+    *NEEDED, "source", "source_group", "date", "params_note", "weight_precision", "kv_precision", "compute_precision",
+    "tp", "ep", "dp_attn", "pp", "dcp", "disaggregated", "isl", "osl", "concurrency_or_batch", "prefix_cache_hit",
+    "speculative", "note", "quality", "split", "arch_key", "arrivals",
 )  # fmt: skip
 LARGEST_TABLE = 20_000_000  # bytes
 PHASES = {"agg": "served", "served": "served", "prefill": "prefill", "decode": "decode"}
@@ -85,7 +86,9 @@ def records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(str(path), f"cannot be read as text ({error.__class__.__name__})", "save it as UTF-8 CSV") from None
+        raise BadFile(
+            str(path), f"cannot be read as text ({error.__class__.__name__})", "save it as UTF-8 CSV"
+        ) from None
     reader = csv.reader(text.splitlines())
     try:
         header = [name.strip() for name in next(reader, [])]
@@ -131,7 +134,8 @@ def figure(row: dict[str, str], group: str) -> Measurement:
     try:
         return Measurement(
             id=cell["id"], source=cell.get("source_group") or cell.get("source") or group, model=model,
-            weights=weights_name(cell.get("weight_precision", ""), model), kv_format=cache_format(cell, model),  # type: ignore[arg-type]
+            weights=weights_name(cell.get("weight_precision", ""), model),
+            kv_format=cache_format(cell, model),  # type: ignore[arg-type]
             system=host.system, stack=stack_name(cell["framework"], host.system), chips=chips, tp=tp, dp=dp, pp=pp,
             ep=None if cell.get("ep", "") in ("", "not stated") else whole(cell, "ep", 1),
             dcp=whole(cell, "dcp", 8 if "DCP8" in note else 1),

@@ -17,7 +17,7 @@ from planner.kinds.dense_product import dense_product
 from planner.model.structure import Structure
 from planner.quantities import Say
 from planner.roofline import fixed, operator
-from planner.stages import FIRST, LAST, LAYER, MIXED
+from planner.stages import DRAFT, FIRST, LAST, LAYER, MIXED
 
 Costs = dict[str, Q]
 
@@ -73,9 +73,9 @@ def first(say: Say, load: Any, on: Any) -> Q:
 
 
 def last(say: Say, shape: Structure, load: Any, on: Any) -> Q:
-    """Output head over the rows that need logits; with speculation one pass of the draft and its layers' fixed time."""
+    """Output head over the rows that need logits; with a separate draft one pass of it and its layers' fixed time."""
     time = dense_product(say, "logits", "output head", [*on.tables["head"].values()], load.sampled, on)
-    if shape.speculates and load.drafts:
+    if shape.speculates and load.drafts and not shape.draft_attention:
         drafted = [*on.tables["draft"].values()]
         time = time + dense_product(say, "draft", "draft model, one pass", drafted, load.sampled, on)
         overhead = "fixed time of the draft's layers"
@@ -108,7 +108,7 @@ def folded(say: Say, shape: Structure, costs: Costs) -> Costs:
     extra |= {name: half if feed.present else 0 for name, feed in shape.feed_forward}
     whole = {name: say(f"{name}_all_s", costs[name] + more, f"{name} with what its layer pays")
              for name, more in extra.items()}  # fmt: skip
-    return {**whole, FIRST: costs[FIRST], LAST: costs[LAST]}
+    return {**whole, **{name: costs[name] for name in (FIRST, LAST, DRAFT) if name in costs}}
 
 
 def pass_time(say: Say, shape: Structure, costs: Costs, hand_over: Q, on: Any) -> tuple[Q, Q]:

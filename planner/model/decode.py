@@ -13,9 +13,11 @@ from typing import Any
 
 from planner.algebra import Q, ceil_div, maximum, minimum
 from planner.model.costs import by_group, hop, pass_time
+from planner.model.draft import draft_pass
 from planner.model.structure import Structure
 from planner.quantities import Say
 from planner.roofline import fixed
+from planner.stages import DRAFT
 
 
 def in_group(say: Say, on: Any) -> Q:
@@ -44,6 +46,8 @@ def step(say: Say, shape: Structure, group: Q, on: Any) -> Q:
         same_tokens=on.ranks.decode_tp,
     )
     costs = by_group(say, shape, load, on, lambda kind: kind.decode)
+    if shape.draft_attention:
+        costs[DRAFT] = draft_pass(say.scope(DRAFT, group=DRAFT), shape, load, on)
     whole, slowest = pass_time(say, shape, costs, hop(say.scope("pipeline", group="hop"), shape, load, on), on)
     turn = say("turn_s", maximum(whole, micro * slowest), "every micro-batch once")
     wait = "waiting for other micro-batches in the pipeline"

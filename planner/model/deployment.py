@@ -6,9 +6,7 @@ from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
-from planner.kinds.attention.kind import AttentionKind
 from planner.kinds.collectives import fabric
-from planner.kinds.feedforward.kind import FeedForwardKind
 from planner.kinds.weights import held
 from planner.model.decode import in_group, step
 from planner.model.memory import memory
@@ -50,8 +48,7 @@ def sized(say: Say, shape: Structure, on: Any) -> Any:
     """The inputs with what one chip holds of every layer group and table worked out, once for all uses."""
     on = copy(on)
     on.groups = {name: copy(group) for name, group in on.groups.items()}
-    kinds: list[tuple[str, AttentionKind | FeedForwardKind]] = [*shape.attention, *shape.feed_forward]
-    for name, kind in kinds:
+    for name, kind in shape.layers:
         group, inner = on.groups[name], say.scope(name, kind.reference)
         group.held = held(inner, kind.weights(group, on.model.width), kind.share(group, on), group, on)
         group.__dict__.update(kind.sizes(inner, group, on))

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.algebra import Q, ceil_div, maximum, minimum, whole
+from planner.algebra import Q, maximum, minimum, whole
+from planner.kinds.attention.kind import Cache
 from planner.kinds.weights import all_bytes, stored_bytes
 from planner.model import tables
 from planner.model.costs import Costs, over_layers
+from planner.model.draft import with_last
+from planner.model.reservation import reserved_by_group
 from planner.model.structure import Structure
 from planner.quantities import Say
 from planner.stages import FIRST, LAST, LAYER
@@ -29,12 +32,11 @@ def weights_by_group(say: Say, shape: Structure, on: Any) -> Costs:
     return {name: say(f"{name}_bytes", size, f"{name}: weights on one chip, one layer") for name, size in found.items()}
 
 
-def request_by_group(say: Say, shape: Structure, on: Any) -> tuple[Costs, Costs]:
+def request_by_group(say: Say, caches: dict[str, Cache], on: Any) -> tuple[Costs, Costs]:
     """(growing bytes per token, bytes that do not grow) of one request on one chip, one layer of every group."""
     growing: Costs = {}
     fixed: Costs = {}
-    for name, kind in shape.attention:
-        kept = kind.cache(on.groups[name], on)
+    for name, kept in caches.items():
         growing[name] = say(f"{name}_token_bytes", kept.growing, f"{name}: cache of one token, one layer, on one chip")
         sentence = f"{name}: state and filled windows of one sequence, one layer, on one chip"
         fixed[name] = say(f"{name}_state_bytes", kept.fixed(on.ask.length), sentence)
@@ -55,26 +57,26 @@ def activations(say: Say, shape: Structure, busy: Any, on: Any) -> Q:
 
 
 def buffers(say: Say, shape: Structure, busy: Any, on: Any) -> Q:
-    """Dispatch and combine rows of the tokens that enter at this chip in a pass, times the stack's buffers."""
-    row = sum(feed.exchanged(on.groups[name], on) for name, feed in shape.feed_forward)
-    rows = on.stack.exchange_buffers * busy.entering * row
-    return say("buffers_bytes", rows, "communication buffers of one chip")
+    """Rows of the experts' exchange in a pass; layers take turns, so those of the widest kind of feed-forward."""
+    rows = [feed.exchanged(on.groups[name], busy, on) for name, feed in shape.feed_forward]
+    return say("buffers_bytes", maximum(*rows), "communication buffers of one chip")
 
 
 def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
     """Name what one chip holds, what is left, and how many requests of `length` tokens fit.
 
-    `reserved` is an engine's own answer: it hands out whole blocks of tokens, so a request takes
-    ceil(length / block) block tokens of what grows. What engines keep beyond a window while they prefill is not in it.
+    `reserved` is an engine's own answer, which hands out whole blocks (reservation.py).
     """
     held = weights_by_group(say.scope("weights"), shape, on)
-    growing, constant = request_by_group(say.scope("request"), shape, on)
+    layers = (*shape.attention, *shape.draft_attention)
+    caches = {name: kind.cache(on.groups[name], on) for name, kind in layers}
+    growing, constant = (with_last(costs, shape) for costs in request_by_group(say.scope("request"), caches, on))
+    blocks = with_last(reserved_by_group(say.scope("request"), caches, on), shape)
     active = activations(say, shape, busy, on)
     buffer = buffers(say, shape, busy, on)
     runtime = say("runtime_bytes", on.stack.runtime, "contexts, graphs and workspaces")
     other = say("other_bytes", runtime + active + buffer, "what is neither weight nor request")
     say("usable_bytes", on.ask.memory_fraction * capacity(on), "memory the fraction allows")
-    blocks = ceil_div(on.ask.length, on.stack.block_tokens) * on.stack.block_tokens
     fits, reserved, slacks = [], [], []
     for i in range(shape.stages):
         counts = on.layout.stages[i]
@@ -84,7 +86,8 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
         state = inner("state_bytes", over_layers(constant, counts), f"state of one sequence, stage {i}")
         request = inner("request_bytes", token * on.ask.length + state, f"one request of full length, stage {i}")
         budget = inner("budget_bytes", left(weights, other, on), f"for requests, stage {i}")
-        taken = inner("reserved_bytes", token * blocks + state, f"what an engine reserves for one request, stage {i}")
+        taken = over_layers(blocks, counts)
+        taken = inner("reserved_bytes", taken, f"what an engine reserves for one request, stage {i}")
         least = on.constant.least_request_bytes
         fits.append(inner("requests", whole(budget / maximum(request, least)), f"requests that fit in stage {i}"))
         reserved.append(whole(budget / maximum(taken, least)))

@@ -27,7 +27,7 @@ def head(on: Any) -> list[Weight]:
 
 
 def draft(on: Any) -> list[Weight]:
-    """The draft model, read whole once per verify step."""
+    """The draft model, read whole once per verify step; of a checkpoint's own draft layers what is in no layer."""
     return [Weight("draft", on.draft.parameters, on.draft.value_bytes, "tp")]
 
 
@@ -55,4 +55,7 @@ def first_stage(shape: Structure, on: Any) -> Q:
 def last_stage(shape: Structure, on: Any) -> Q:
     """Bytes one chip of the last stage holds beside its layers."""
     table = all_bytes(on.tables["head"])
-    return table + all_bytes(on.tables["draft"]) if shape.speculates else table
+    if not shape.speculates:
+        return table
+    layers = [all_bytes(on.groups[name].held) for name, _ in (*shape.draft_attention, *shape.draft_feed_forward)]
+    return table + all_bytes(on.tables["draft"]) + sum(layers)

@@ -308,7 +308,8 @@ def draw_fit(answer: Fit) -> None:
         rows.add_row(label, show(value, "B"))
     out.print(rows)
     draw_memory(answer)
-    blocks = f"{answer.reserved_max_concurrency:,} as an engine admits them, in whole blocks"
+    block = f"in blocks of {answer.reserved_block_tokens:,} tokens"
+    blocks = f"{answer.reserved_max_concurrency:,} as an engine admits them, {block}"
     out.print(f"requests of {answer.length:,} tokens: {answer.max_concurrency:,} by their bytes, {blocks}")
     most = f"{answer.max_length:,} tokens" if answer.max_length else "none fits"
     out.print(f"longest request with {answer.concurrency or 1:,} in flight: {most}")

@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 from planner.kinds.formats import FormatName
 from planner.record import Bytes, BytesPerSecond, Count, Figure, FlopsPerSecond, Number, Record, UsdPerSecond, Watts
 
-
 AS_OTHERS = Figure(value=1, low=1, high=1, unit="1", status="derived", source="definition: as the stack's other chips")
 
 

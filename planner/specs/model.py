@@ -22,6 +22,8 @@ RESERVED = frozenset({
     "prefill", "saturated", "decode", "serving",
 })  # fmt: skip
 """Names that quantities and inputs begin with, which a group of layers may not take."""
+DRAFTED = "draft_"
+"""What the names of a checkpoint's own draft layers begin with."""
 RANGE = re.compile(r"^(\d{1,5})(?:-(\d{1,5})(?:/(\d{1,5}))?)?$", re.ASCII)
 
 
@@ -39,6 +41,8 @@ class Extra(Record):
     attention: list[Attention] = Field(
         default=[], description="attention of each draft layer, whose cache drafting adds"
     )
+    feed_forward: list[FeedForward] = Field(default=[], description="feed-forward of each draft layer")
+    steps: Count = Field(default=1, description="draft steps whose layers these are: a pass runs those of one")
 
 
 class Published(Record):
@@ -86,7 +90,7 @@ class Model(Record):
         for part, groups in (("attention", self.attention), ("feed_forward", self.feed_forward)):
             assign(part, {name: group.layers for name, group in groups.items()}, self.layers)
         for name in (*self.attention, *self.feed_forward):
-            if not GROUP.match(name) or name in RESERVED:
+            if not GROUP.match(name) or name in RESERVED or name.startswith(DRAFTED):
                 raise ValueError(
                     f"{name!r} cannot name a group of layers: use small letters, digits and _, and no reserved word"
                 )
@@ -101,11 +105,19 @@ class Model(Record):
     @model_validator(mode="after")
     def overridden(self) -> Model:
         """Every override names a weight group its layer has."""
-        drafts = [(name, layer) for name, extra in self.extras.items() for layer in extra.attention]
         layers: list[tuple[str, Any, Any]] = [
             *((f"attention.{name}", ATTENTION, layer) for name, layer in self.attention.items()),
             *((f"feed_forward.{name}", FEED_FORWARD, layer) for name, layer in self.feed_forward.items()),
-            *((f"extras.{name}.attention", ATTENTION, layer) for name, layer in drafts),
+            *(
+                (f"extras.{n}.attention", ATTENTION, layer)
+                for n, extra in self.extras.items()
+                for layer in extra.attention
+            ),
+            *(
+                (f"extras.{n}.feed_forward", FEED_FORWARD, layer)
+                for n, extra in self.extras.items()
+                for layer in extra.feed_forward
+            ),
         ]
         for where, kinds, layer in layers:
             known = [weight.name for weight in kinds[layer.kind].weights(named_formats(layer), self.width)]

@@ -126,6 +126,9 @@ class Stack(Record):
     computes: dict[FormatName, FormatName] = Field(
         description="format of weights -> format their products compute in; 16 bits where a format is not named"
     )
+    exchange: Literal["send", "gather"] = Field(
+        default="send", description="tokens are sent to their experts' ranks, or all ranks gather all tokens"
+    )
     dispatch_format: FormatName
     combine_format: FormatName
     activation_format: FormatName
@@ -146,7 +149,9 @@ class Stack(Record):
         description="the fraction bounds everything together, weights and cache alone, or cache in what is left"
     )
     memory_policy: str = Field(description="what the memory fraction means in this engine, in words")
-    block_tokens: Count = Field(description="tokens of one cache block: requests reserve whole blocks")
+    block_tokens: Count = Field(
+        description="tokens of a cache block; beside recurrent states blocks are a multiple of it"
+    )
     vocabulary_multiple: Count = Field(description="rows of the tables on each rank are padded to a multiple of this")
     chunk: Count = Field(description="default prefill tokens per group and pass")
     expected_error: ExpectedError

@@ -35,7 +35,8 @@ class Workload(Question):
     arrivals: steady (spread evenly) or waves (all at once). routing_skew: heaviest expert rank's mean load over the
     mean.
     draft_tokens, accepted_length: drafts verified per step, tokens gained per step (null and 1: no speculation).
-    overlap: share of the experts' exchange hidden behind computation, as by two interleaved batches (null: the stack's).
+    overlap: share of the experts' exchange hidden behind computation, as where two batches take turns (null: the
+    stack's).
     """
 
     isl: int = Field(ge=1)

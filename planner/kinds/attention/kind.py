@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import Field
 
-from planner.algebra import Q, minimum
+from planner.algebra import Q, ceil_div, minimum
 from planner.kinds.formats import FormatName
 from planner.kinds.weights import Shares, Weight
 from planner.quantities import Say
 from planner.record import Record
+from planner.roofline import is_zero
 
 
 class AttentionRecord(Record):
@@ -32,8 +33,8 @@ class AttentionRecord(Record):
 class Cache:
     """What one layer keeps on one chip for one sequence of L tokens: growing L + windowed min(L, window) + constant.
 
-    growing, windowed: bytes per token; window: tokens; constant: bytes. The ideal footprint: an engine's reservation in
-    blocks comes on top.
+    growing, windowed: bytes per token; window: tokens; constant: bytes. That is the ideal footprint; what an engine
+    takes for it in blocks is `reserved`.
     """
 
     growing: Q = 0
@@ -43,9 +44,38 @@ class Cache:
 
     def fixed(self, length: Q) -> Q:
         """The part that does not grow without limit, at this length: filled window and state."""
-        if isinstance(self.windowed, int) and self.windowed == 0:
+        if is_zero(self.windowed):
             return self.constant
         return self.windowed * minimum(length, self.window) + self.constant
+
+    @property
+    def token(self) -> Q:
+        """Bytes of one token just kept."""
+        return self.growing + self.windowed
+
+    @property
+    def keeps_tokens(self) -> bool:
+        """Whether anything is kept by token."""
+        return not (is_zero(self.growing) and is_zero(self.windowed))
+
+    @property
+    def keeps_state_alone(self) -> bool:
+        """A recurrent state, and nothing by token."""
+        return not self.keeps_tokens and not is_zero(self.constant)
+
+    def reserved(self, length: Q, block: Q, batched: Q, page: Q | None) -> Q:
+        """Taken in blocks of `block` tokens where a pass has up to `batched`, and in pages that hold any state.
+
+        Growing in whole blocks; of a window what a pass sees and itself, window - 1 + batched, and a block more, since
+        it need not begin with one; a state alone takes a page, where there are pages.
+        """
+        if self.keeps_state_alone:
+            return self.constant if page is None else page
+        taken = self.growing * ceil_div(length, block) * block + self.constant
+        if is_zero(self.windowed):
+            return taken
+        blocks = ceil_div(minimum(self.window - 1 + batched, length), block) + 1
+        return taken + self.windowed * blocks * block
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ stack's `spreads_far`): the slower of the two fabrics decides.
 n tokens enter at this chip; copies = min(k, EP) x ETP, or, where the library sends one copy to each distinct rank,
 EP (1 - (1 - 1/EP)^k) x ETP. A library that sends one copy per chosen expert sends k; with EP < k an all-gather over the
 EP groups moves less and is assumed. The start-up time does not grow from EP8 to EP64 inside one switch domain.
+A stack whose exchange gathers has a copy of every token on every rank, R copies, and adds the partial outputs up where
+they came from: an all-gather and a reduce-scatter, at what the stack states of its dispatch and combine.
 Limits: no congestion, balanced traffic.
 Reference: alpha-beta form fitted by others on NVL72 and DeepEP low-latency tables (see the stack's sources).
 """
@@ -22,7 +24,9 @@ from planner.roofline import exchange
 
 
 def copies(top_k: Q, on: Any) -> Q:
-    """Copies of one token that travel: to its experts' ranks, and to every expert-TP rank behind each."""
+    """Copies of one token that travel: to its experts' ranks, and to every expert-TP rank behind each; or to all."""
+    if on.stack.exchange == "gather":
+        return on.layout.ep * on.layout.etp
     if on.stack.one_copy_per_rank:
         return distinct(on.layout.ep, 1 / on.layout.ep, top_k) * on.layout.etp
     return minimum(top_k, on.layout.ep) * on.layout.etp
@@ -47,6 +51,13 @@ def all_to_all(
     near, far = split(sent, on.ranks.stage, on)
     if on.crosses_domains and spread is not None:
         return exchange(
-            say, name, sentence, link, sent, spread * copy_bytes, when * start_up(link, on.ranks.stage, on), at_once=True
+            say,
+            name,
+            sentence,
+            link,
+            sent,
+            spread * copy_bytes,
+            when * start_up(link, on.ranks.stage, on),
+            at_once=True,
         )
     return exchange(say, name, sentence, link, near, far, when * start_up(link, on.ranks.stage, on))

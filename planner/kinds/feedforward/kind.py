@@ -43,7 +43,7 @@ class FeedForwardKind:
     working(kind, load, on)      activation bytes on one chip while the layer runs a pass
     present                      False for the kind that stands for no feed-forward at all
     tp_problem(record, tp)       why attention TP cannot be this, or None
-    exchanged(kind, on)          bytes of one token's rows in the exchange between ranks; 0 where there is none
+    exchanged(kind, load, on)    bytes of buffers for the exchange between ranks in a pass; 0 where there is none
     """
 
     record: type[FeedForwardRecord]
@@ -53,6 +53,6 @@ class FeedForwardKind:
     sizes: Callable[[Say, Any, Any], dict[str, Q]]
     layer: Callable[[Say, Any, Any, Any], Q]
     working: Callable[[Any, Any, Any], Q]
-    exchanged: Callable[[Any, Any], Q]
+    exchanged: Callable[[Any, Any, Any], Q]
     tp_problem: Callable[[Any, int], str | None]
     present: bool = True

@@ -145,8 +145,8 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
         t = shared(n) + latent and router(n) + experts + all-reduce(n latent) + all-reduce(n width)
 
     The copied projections are read whole whatever TP is. Communication hidden behind computation is the stack's
-    `overlap`: that fraction of the smaller of (dispatch + combine, the layer's computation) is taken off; the computation
-    is the layer's own and that of the mean attention layer, with which two interleaved batches take turns.
+    `overlap`: that fraction of the smaller of (dispatch + combine, computation) is taken off. Computation is the layer's
+    own and the mean attention layer's: two interleaved batches take turns with both.
     Without a latent the experts' sum needs no exchange of its own: it joins the layer output's.
     """
     apart, wide = moe.apart, expert_width(moe, on.model.width)
@@ -186,8 +186,9 @@ def experts(say: Say, moe: Any, load: Any, on: Any) -> Q:
 
     t = floor (+)_q { [D w + A a] / (BW e_m) (+)_p 6 wide inner A / (ETP F e_c) } + x (k N - A)
 
-    D distinct experts of w bytes (padded share of three matrices), A assignments of a activation bytes, x the time a
-    kernel that is given the whole domain's rows spends on each that is not its own (one attention group: x = 0 else). The kernel's form adds stream and arithmetic.
+    D distinct experts of w bytes (padded share of three matrices), A assignments of a activation bytes, x the time that
+    a kernel given the whole domain's rows spends on each that is not its own: with one attention group, otherwise the
+    exchange has sorted them. The kernel's form adds stream and arithmetic.
     Limits: a kernel's tile padding and selection are not modelled; published times are not monotonic in tokens.
     """
     kernel, wide = on.kernel.experts, expert_width(moe, on.model.width)
@@ -208,11 +209,16 @@ def working(moe: Any, load: Any, on: Any) -> Q:
     return rows * (edge + 2 * on.stack.activation_value_bytes * moe.rank_inner)
 
 
-def exchanged(moe: Any, on: Any) -> Q:
-    """k rows out and k rows back, at the experts' width."""
-    return (
-        moe.top_k * expert_width(moe, on.model.width) * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
-    )
+def exchanged(moe: Any, load: Any, on: Any) -> Q:
+    """k rows out and k rows back of the tokens that enter here, times the stack's buffers, at the experts' width.
+
+    Where all ranks gather all tokens: k rows of every one of them, once, N k width a.
+    """
+    row = moe.top_k * expert_width(moe, on.model.width)
+    if on.stack.exchange == "gather":
+        return load.domain_tokens * row * on.stack.activation_value_bytes
+    edge = on.stack.dispatch_value_bytes + on.stack.combine_value_bytes
+    return on.stack.exchange_buffers * load.entering * row * edge
 
 
 def tp_problem(moe: Moe, tp: int) -> str | None:

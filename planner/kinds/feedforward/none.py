@@ -50,7 +50,7 @@ def working(none: Any, load: Any, on: Any) -> Q:
     return 0
 
 
-def exchanged(none: Any, on: Any) -> Q:
+def exchanged(none: Any, load: Any, on: Any) -> Q:
     """Nothing."""
     return 0
 

@@ -36,7 +36,12 @@ def counted(config: Config, parts: Iterable[Part], kinds: Any, width: int) -> di
 
 
 def draft_extras(
-    config: Config, attention: list[Part], feed_forward: list[Part], others: list[tuple[int, str]], note: str
+    config: Config,
+    attention: list[Part],
+    feed_forward: list[Part],
+    others: list[tuple[int, str]],
+    note: str,
+    steps: int,
 ) -> dict[str, Part]:
     """Extras of part draft: layers by their parts, and other (parameters, format) such as norms and projections."""
     width = config.count("hidden_size")
@@ -52,6 +57,8 @@ def draft_extras(
     }
     for part in list(extras.values())[:1]:
         part["attention"] = [{**layer, "layers": "rest"} for layer in attention]
+        part["feed_forward"] = [{**layer, "layers": "rest"} for layer in feed_forward]
+        part["steps"] = steps
     return extras
 
 

@@ -112,7 +112,7 @@ def nemotron_h(config: Config, quant: Quantization) -> Network:
         found.extras |= draft_extras(
             config, [a for a, _ in each if a is not NONE], [f for _, f in each if f is not NONE],
             [(drafts * (2 * width * width + 3 * width) + len(each) * width, quant.plain)],
-            f"{drafts} draft step{'s' if drafts > 1 else ''} of {len(named)} layers for multi-token prediction",
+            f"{drafts} draft step{'s' if drafts > 1 else ''} of {len(named)} layers for multi-token prediction", drafts,
         )  # fmt: skip
     return found
 

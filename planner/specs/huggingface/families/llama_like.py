@@ -202,7 +202,9 @@ def next_token_layers(
     indices = range(config.layers, config.layers + count)
     others = [(count * (2 * width * width + 5 * width), quant.plain)]
     note = f"{count} draft layer{'s' if count > 1 else ''} for multi-token prediction"
-    drafts = draft_extras(config, [attention(i) for i in indices], [feed_forward(i) for i in indices], others, note)
+    drafts = draft_extras(
+        config, [attention(i) for i in indices], [feed_forward(i) for i in indices], others, note, count
+    )
     return drafts | (table_copies(config, count, quant.plain) if copies else {})
 
 

@@ -81,7 +81,7 @@ def qwen_next(config: Config, quant: Quantization) -> Network:
         found.extras |= draft_extras(
             config, [full(f"{path}.self_attn") for path in paths], [feed(f"{path}.mlp", mixture) for path in paths],
             [(2 * width * width + 3 * width + drafts * 2 * width, quant.plain)],
-            f"{drafts} draft layer{'s' if drafts > 1 else ''} for multi-token prediction",
+            f"{drafts} draft layer{'s' if drafts > 1 else ''} for multi-token prediction", drafts,
         )  # fmt: skip
         if config.flag(False, "mtp_use_dedicated_embeddings"):
             raise config.wrong("mtp_use_dedicated_embeddings", "is true: tables of the draft layers are not read here")

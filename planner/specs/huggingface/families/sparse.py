@@ -137,7 +137,7 @@ def deepseek_v4(config: Config, quant: Quantization) -> Network:
             config, [compressed(config, quant, f"mtp.{i}.attn", ratio[config.layers + i]) for i in range(drafts)],
             [feed(f"mtp.{i}.ffn", False) for i in range(drafts)],
             [*projections, (drafts * 5 * width, quant.plain), (drafts * mixing, "fp32")],
-            f"{drafts} draft layer{'s' if drafts > 1 else ''} for multi-token prediction",
+            f"{drafts} draft layer{'s' if drafts > 1 else ''} for multi-token prediction", drafts,
         )  # fmt: skip
     return found
 

@@ -202,7 +202,7 @@ def step(config: Config, quant: Quantization) -> Network:
         found.extras |= draft_extras(
             config, [attention(i) for i in range(count, count + drafts)],
             [feed(i) for i in range(count, count + drafts)], [(own, quant.plain)],
-            f"{drafts} draft layers for multi-token prediction, each with a head of its own and a window",
+            f"{drafts} draft layers for multi-token prediction, each with a head of its own and a window", drafts,
         )  # fmt: skip
     return found
 
