@@ -360,7 +360,9 @@ def test_experts_run_in_no_fewer_bits_than_they_have(model: str, stack: str, ari
     shipped = load_stack(stack)
     ours = case_of(model, "h200-8", stack).stack
     assert (ours.kernels.experts.compute_format, ours.dispatch_format) == (arithmetic, travels)
-    assert (ours.kernels == shipped.kernels) == (arithmetic == shipped.kernels.experts.compute_format)
+    assert (ours.kernels.experts == shipped.kernels.experts.model_copy(update={"fractions": {}})) == (
+        arithmetic == shipped.kernels.experts.compute_format
+    )
     assert set(ours.computes.items()) <= set(shipped.computes.items())
 
 

@@ -58,21 +58,24 @@ def machine(text: str) -> Machine:
     return Machine(found["system"], found.get("ranks", 1))
 
 
-def stack_name(engine: str, system: str) -> str:
-    """The stack of an engine on a system. Raises UnknownName."""
+def stack_name(engine: str, system: str, date: str = "") -> str:
+    """The stack of an engine on a system at a date (2026-03-25). Raises UnknownName."""
     if engine in names("stack"):
         return engine
     chip = load_system(system).chip
     family = next((name for name, chips in table()["families"].items() if chip in chips), "")
-    for name, stacks in table()["engines"].items():
-        if engine.strip().lower().startswith(name.lower()):
-            found = stacks.get(family)
-            if found is None or found not in names("stack"):
-                raise UnknownName("framework", f"no stack of {name} on {chip}", nearest(engine, names("stack")))
-            return str(found)
-    raise UnknownName(
-        "framework", f"unknown engine {engine!r}", nearest(engine, [*table()["engines"], *names("stack")])
-    )
+    entries = table()["engines"]
+    named = next((e["name"] for e in entries if engine.strip().lower().startswith(e["name"].lower())), None)
+    if named is None:
+        known = sorted({entry["name"] for entry in entries})
+        raise UnknownName("framework", f"unknown engine {engine!r}", nearest(engine, [*known, *names("stack")]))
+    found = None
+    for entry in entries:
+        if entry["name"] == named and family in entry["stacks"] and str(entry.get("since", "")) <= date:
+            found = entry["stacks"][family]
+    if found is None or found not in names("stack"):
+        raise UnknownName("framework", f"no stack of {named} on {chip}", nearest(engine, names("stack")))
+    return str(found)
 
 
 def weights_name(text: str, model: str) -> str | None:

@@ -136,7 +136,7 @@ def figure(row: dict[str, str], group: str) -> Measurement:
             id=cell["id"], source=cell.get("source_group") or cell.get("source") or group, model=model,
             weights=weights_name(cell.get("weight_precision", ""), model),
             kv_format=cache_format(cell, model),  # type: ignore[arg-type]
-            system=host.system, stack=stack_name(cell["framework"], host.system), chips=chips, tp=tp, dp=dp, pp=pp,
+            system=host.system, stack=stack_name(cell["framework"], host.system, cell.get("date", "")), chips=chips, tp=tp, dp=dp, pp=pp,
             ep=None if cell.get("ep", "") in ("", "not stated") else whole(cell, "ep", 1),
             dcp=whole(cell, "dcp", 8 if "DCP8" in note else 1),
             phase="decode" if cell.get("disaggregated") == "y" and phase == "served" else phase,  # type: ignore[arg-type]
