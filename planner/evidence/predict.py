@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from planner.errors import PlannerError
+from planner.errors import BadLayout, BadWorkload, PlannerError
 from planner.evaluate.case import Point, case_of, point_of
 from planner.evaluate.grid import Arrays, evaluate
 from planner.evidence.measurement import METRICS, PER_NODE, Measurement
 from planner.layout import Layout, complete, head_problem, stage_problem
+from planner.specs import own_draft
 from planner.specs.hardware import System
 from planner.specs.library import load_model, load_stack, load_system
 from planner.specs.model import Model
@@ -64,8 +65,6 @@ def layout_of(row: Measurement, model: Model) -> Layout:
     layout = complete(keys if moe else {k: v for k, v in keys.items() if k not in ("EP", "ETP")}, model, str(keys))
     for problem in (head_problem(layout.tp, model), stage_problem(layout.pp, model)):
         if problem:
-            from planner.errors import BadLayout
-
             raise BadLayout(str(layout), *problem[1:])
     return layout
 
@@ -91,9 +90,7 @@ def ready(row: Measurement) -> Ready:
         isl=row.isl, osl=row.osl, concurrency=row.requests or 1, kv_format=row.kv_format, arrivals=row.arrivals,
         chunk=row.tokens, draft_tokens=row.drafts, accepted_length=row.accepted, overlap=row.overlap,
     )  # fmt: skip
-    if row.drafts and model.draft is None:
-        from planner.errors import BadWorkload
-
+    if row.drafts and model.draft is None and not own_draft.stored(model):
         raise BadWorkload("speculative", f"no draft model of {model.name} is known", "add `draft` to its YAML")
     return Ready(row, point_of(case, layout, workload, replicas, row.chips), layout, replicas)
 
