@@ -47,6 +47,7 @@ BEND = 0.08
 WEIGHT = 0.05
 """w of the prior."""
 RESAMPLES = 400
+ROWS_PER_PARAMETER = 10
 LONGEST, TOLERANCE, STEP = 30, 1e-3, 1e-3
 FARTHEST = 3.0
 """A row further than a factor of 20 says no more than that."""
@@ -107,6 +108,27 @@ def fit(items: Sequence[Ready], start: Mapping[str, float], parameters: Sequence
         {p.name: min(float(np.exp(v)), p.most) for p, v in zip(parameters, best.x, strict=True)},
         low, high, {p.name: bool(t > q) for p, t, q in zip(parameters, told, prior, strict=True)}, residual(best.x),
     )  # fmt: skip
+
+
+def start_of(items: Sequence[Ready]) -> dict[str, float]:
+    """Values of the parameters in the stack these rows name."""
+    return {p.name: items[0].point.values[p.name] for p in PARAMETERS if p.name in items[0].point.values}
+
+
+def telling(items: Sequence[Ready], start: Mapping[str, float] | None = None) -> tuple[Parameter, ...]:
+    """The parameters these rows may fit: one for every ten of them and at least one, those they move most first."""
+    at = start or start_of(items)
+    groups, voice = grouped(items), voices(items)
+    x = np.log([at.get(p.name) or p.start for p in PARAMETERS])
+    spread = np.array([p.spread for p in PARAMETERS])
+
+    def logs(shift: Vector) -> Vector:
+        return np.nan_to_num(np.log(predictions(groups, len(items), changes(x + shift, PARAMETERS))))
+
+    base = logs(np.zeros(len(x)))
+    moved = [float(np.sum((voice * (logs(STEP * row) - base)) ** 2)) for row in np.diag(spread)]
+    best = sorted(range(len(x)), key=lambda i: -moved[i])[: max(1, len(items) // ROWS_PER_PARAMETER)]
+    return tuple(PARAMETERS[i] for i in sorted(best))
 
 
 def changes(x: Vector, parameters: Sequence[Parameter]) -> dict[str, float]:

@@ -77,6 +77,7 @@ class Ready:
     point: Point
     layout: Layout
     replicas: int
+    basis: str
 
 
 def ready(row: Measurement) -> Ready:
@@ -92,7 +93,9 @@ def ready(row: Measurement) -> Ready:
     )  # fmt: skip
     if row.drafts and model.draft is None and not own_draft.stored(model):
         raise BadWorkload("speculative", f"no draft model of {model.name} is known", "add `draft` to its YAML")
-    return Ready(row, point_of(case, layout, workload, replicas, row.chips), layout, replicas)
+    return Ready(
+        row, point_of(case, layout, workload, replicas, row.chips), layout, replicas, case.stack.expected_error.basis
+    )
 
 
 load_stack_once = cache(load_stack)
@@ -111,6 +114,8 @@ class Group:
     items: list[Ready]
     index: list[int]
     values: dict[str, Any]
+    load: Any = 1.0
+    said: Any = None
 
     def run(self, changes: Mapping[str, Any], wanted: frozenset[str] = WANTED) -> Arrays:
         """The wanted quantities of every row under changed inputs."""
@@ -146,7 +151,7 @@ def predicted(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     rows = [item.row for item in group.items]
     own = {name: value for name, value in changes.items() if name in group.values}
     load = in_flight(group, own)
-    own["ask.concurrency"] = load
+    own["ask.concurrency"] = group.load = load
     q = group.run(own)
     slope = None
     if any(row.metric.startswith("fit_") for row in rows):

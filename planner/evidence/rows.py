@@ -247,7 +247,11 @@ TWO_BATCHES = re.compile(r"TBO|DBO|two micro-batches")
 def hidden(cell: dict[str, str], note: str) -> float | None:
     """What two batches hide where the row says that they are interleaved."""
     said = f"{cell['framework']} {note}"
-    return float(table()["two_batches"]) if TWO_BATCHES.search(said) and "TBO off" not in said and "overlap off" not in said else None
+    return (
+        float(table()["two_batches"])
+        if TWO_BATCHES.search(said) and "TBO off" not in said and "overlap off" not in said
+        else None
+    )
 
 
 def arrivals(cell: dict[str, str], note: str) -> str:
