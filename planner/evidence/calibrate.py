@@ -69,10 +69,9 @@ def calibrate(path: str | Path, *, chip: str, stack: str, name: str) -> Calibrat
         raise UnknownName("--chip", f"unknown chip {chip!r}", nearest(chip, names("chip")))
     load_stack(stack)
     table = read_table(Path(path))
-    mine = [row.model_copy(update={"stack": stack}) for row in table.rows if load_system(row.system).chip == chip]
-    skipped = table.skipped | {
-        row.id: f"is not on {chip}" for row in table.rows if load_system(row.system).chip != chip
-    }
+    here = {row.id for row in table.rows if load_system(row.system).chip == chip}
+    mine = [row.model_copy(update={"stack": stack}) for row in table.rows if row.id in here]
+    skipped = table.skipped | {row.id: f"is not on {chip}" for row in table.rows if row.id not in here}
     items, left = deployable(mine)
     skipped |= left
     kept = [item for item in items if scored(item)]
@@ -86,8 +85,8 @@ def calibrate(path: str | Path, *, chip: str, stack: str, name: str) -> Calibrat
 
 
 def described(
-    found: Fit, kept: Sequence[Ready], like: str, name: str, chip: str, skipped: dict[str, str], start: dict[str, float],
-    before: float,
+    found: Fit, kept: Sequence[Ready], like: str, name: str, chip: str, skipped: dict[str, str],
+    start: dict[str, float], before: float,
 ) -> Calibration:  # fmt: skip
     """A fit as it is answered."""
     median, p90, _ = spread(list(found.residuals))
@@ -98,18 +97,8 @@ def described(
         value = found.values.get(p.name, start.get(p.name, 0.0))
         low, high = found.low.get(p.name, value), found.high.get(p.name, value)
         identified = found.identified.get(p.name, False)
-        rows.append(
-            Calibrated(
-                p.name,
-                p.unit,
-                start.get(p.name, 0.0) / scale,
-                value / scale,
-                low / scale,
-                high / scale,
-                fitted,
-                identified,
-            )
-        )
+        old, value, low, high = (number / scale for number in (start.get(p.name, 0.0), value, low, high))
+        rows.append(Calibrated(p.name, p.unit, old, value, low, high, fitted, identified))
     enough = len(kept) >= ROWS_PER_PARAMETER * len(found.values) and len(sources) > 1
     basis = "calibrated" if enough else "anchored"
     text = written(name, like, rows, kept, sources, basis, (median, p90))
@@ -124,9 +113,8 @@ def described(
 def figure(row: Calibrated, source: str) -> str:
     """One fitted figure as YAML writes it."""
     unit = "" if row.unit == "1" else f" {row.unit}"
-    numbers = ", ".join(
-        f"{key}: {value:.4g}{unit}" for key, value in (("value", row.value), ("low", row.low), ("high", row.high))
-    )
+    parts = (("value", row.value), ("low", row.low), ("high", row.high))
+    numbers = ", ".join(f"{key}: {value:.4g}{unit}" for key, value in parts)
     return f'{{{numbers}, status: fitted, with_group: {GROUP}, source: "{source}"}}'
 
 

@@ -3,8 +3,8 @@
     minimise  sum over sources s, and apart for their TTFT, of  mean over rows of rho(ln(predicted / measured))
               + sum over parameters of w^2 (ln x - ln x0)^2 / sigma^2
 
-rho(r) = 2 c^2 (sqrt(1 + (r/c)^2) - 1): quadratic near 0, linear beyond c, so that a row which nothing explains does not
-pull. x0, sigma: the starting value and how far it may be from the truth; w is small, and only settles what no row tells.
+rho(r) = 2 c^2 (sqrt(1 + (r/c)^2) - 1): quadratic near 0, linear beyond c, so that a row which nothing explains does
+not pull. x0, sigma: the starting value and how far it may be from the truth; w is small, and settles what no row tells.
 Ranges: the sources are drawn again with replacement many times, each time with one Newton step from the optimum.
 A parameter that the rows move less than the prior does is not identified by them.
 Reference: P. Huber, Robust Statistics, 1981; B. Efron, Bootstrap methods, Annals of Statistics 7(1), 1979.

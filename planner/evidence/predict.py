@@ -32,8 +32,9 @@ from planner.specs.workload import Workload
 
 WANTED = frozenset({
     "decode_step_s", "serving_ttft_s", "serving_tpot_s", "serving_e2e_s", "serving_tokens_per_s",
-    "serving_requests_per_s", "prefill_idle_s", "saturated_share_s", "saturated_all_stages_s", "saturated_slowest_stage_s", "prompt_chunks",
-    "prompt_packed", "memory_requests", "moe_dispatch_time_s", "moe_combine_time_s",
+    "serving_requests_per_s", "prefill_idle_s", "saturated_share_s", "saturated_all_stages_s",
+    "saturated_slowest_stage_s", "prompt_chunks", "prompt_packed", "memory_requests", "moe_dispatch_time_s",
+    "moe_combine_time_s",
 })  # fmt: skip
 CONTEXTS = (1024, 65536)
 """Where the slope of a decode step over context is taken."""
@@ -191,7 +192,7 @@ def one(item: Ready, q: Arrays, i: int, load: float, slope: Any) -> float:
         return per if "slope" in metric else low - per * CONTEXTS[0]
     if row.phase == "prefill":
         return prefill(item, q, i)
-    chips = row.chips
+    chips = row.counted or row.chips
     if row.phase == "decode":
         gap = float(q["decode_step_s"][i]) / row.accepted
         rate, tpot, ttft, e2e = load / gap, gap, math.nan, row.osl * gap

@@ -2,8 +2,8 @@
 
     error = |ln(predicted / measured)|,   bias = median of ln(predicted / measured)
 
-A mean over source groups gives every publication one voice. Order: Kendall's tau-b over the pairs of one job measured in
-several layouts. Reference: M. Kendall, A new measure of rank correlation, Biometrika 30, 1938.
+A mean over source groups gives every publication one voice. Order: Kendall's tau-b over the pairs of one job measured
+in several layouts. Reference: M. Kendall, A new measure of rank correlation, Biometrika 30, 1938.
 """
 
 from __future__ import annotations

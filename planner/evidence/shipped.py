@@ -2,8 +2,8 @@
 
 source, title, url, date, note     what was published, where and when
 common                             fields that all its figures share
-figures                            the rest, one figure a line; `planner.evidence.measurement` says what each field means
-unexplained                        reason -> ids of the figures that no structure here explains, kept and scored all the same
+figures                            the rest, one figure a line, in the fields of `planner.evidence.measurement`
+unexplained                        reason -> ids of the figures that no structure explains, scored all the same
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from planner.errors import BadFile
 from planner.evidence.measurement import Measurement
@@ -31,7 +31,7 @@ class Publication(Record):
     url: str
     date: str
     note: str = ""
-    unexplained: dict[str, list[str]] = {}
+    unexplained: dict[str, list[str]] = Field(default={})
     figures: list[Measurement]
 
 

@@ -86,8 +86,8 @@ class Validation(Result):
 def validate(path: str | Path | None = None, *, leave_out: bool = False) -> Validation:
     """The shipped measurements, or a CSV table in their columns, against today's stacks.
 
-    leave_out: also refit every fitted stack without each source in turn and predict that source. Raises BadFile where no
-    row can be used.
+    leave_out: also refit every fitted stack without each source in turn and predict that source. Raises BadFile where
+    no row can be used.
     """
     if path is None:
         rows, skipped, name = measurements(), dict[str, str](), "shipped measurements"
@@ -209,7 +209,7 @@ def without_each(items: Sequence[Ready]) -> list[tuple[Measurement, float]]:
 
 
 def anchored(items: Sequence[Ready]) -> list[tuple[Measurement, float]]:
-    """Every source of at least four rows predicted from one: the other stacks' median, its fixed time fitted to that row."""
+    """Every source of at least four rows predicted from one: the median of other stacks, fitted to that row alone."""
     found: list[tuple[Measurement, float]] = []
     whole = fits(items)
     for name in whole:

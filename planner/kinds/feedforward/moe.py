@@ -157,8 +157,8 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
         t = shared(n) + latent and router(n) + experts + all-reduce(n latent) + all-reduce(n width)
 
     The copied projections are read whole whatever TP is. Communication hidden behind computation is the stack's
-    `overlap`: that fraction of the smaller of (dispatch + combine, computation) is taken off. Computation is the layer's
-    own and the mean attention layer's: two interleaved batches take turns with both.
+    `overlap`: that fraction of the smaller of (dispatch + combine, computation) is taken off. Computation is the
+    layer's own and the mean attention layer's: two interleaved batches take turns with both.
     Without a latent the experts' sum needs no exchange of its own: it joins the layer output's.
     """
     apart, wide = moe.apart, expert_width(moe, on.model.width)
