@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from planner.errors import BadFile, UnknownName, nearest
 from planner.evaluate.results import Result
 from planner.evidence.fit import PARAMETERS, ROWS_PER_PARAMETER, Fit, fit, scored, start_of, telling
@@ -18,6 +20,7 @@ from planner.evidence.scores import spread
 from planner.evidence.shipped import measurements
 from planner.evidence.validate import deployable, fits
 from planner.specs.library import find, load_stack, load_system, names
+from planner.specs.yaml_file import read_yaml
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "1": 1.0}
 GROUP = "maturity"
@@ -153,19 +156,41 @@ def refit_shipped() -> dict[str, Fit]:
     found = fits(kept)
     for name, one in found.items():
         mine = [item for item in kept if item.row.stack == name]
-        rewrite(find("stack", name), one, mine)
+        rewrite(find("stack", name), described(one, mine, "", name, "", {}, start_of(mine), 0.0).text)
+    for name in MEDIANS:
+        rewrite(find("stack", name), median_of({key: one for key, one in found.items() if like(key) == name}))
     return found
 
 
-def rewrite(path: Path, found: Fit, mine: Sequence[Ready]) -> None:
+MEDIANS = ("engines-hopper", "engines-blackwell")
+"""Stacks of an engine that was never measured: the median of those that are like them."""
+
+
+def like(name: str) -> str:
+    """The stack another starts from."""
+    return str(read_yaml(find("stack", name)).get("like", ""))
+
+
+def median_of(found: dict[str, Fit]) -> str:
+    """What an unmeasured engine is taken for: the median of fitted ones, from the least to the most of them."""
+    lines = []
+    for p in PARAMETERS:
+        values = sorted(one.values[p.name] / UNITS[p.unit] for one in found.values() if p.name in one.values)
+        middle = float(np.median(values))
+        row = Calibrated(p.name, p.unit, middle, middle, values[0], values[-1], True, True)
+        told = figure(row, f"median, least and most of the fitted stacks {', '.join(sorted(found))}")
+        told = told.replace("status: fitted", "status: analogy")
+        inside = PLACES[p.name].removeprefix("kernels.experts.")
+        lines.append(f"kernels: {{experts: {{{inside}: {told}}}}}" if inside == "floor" else f"{inside}: {told}")
+    return "like: \n" + "\n".join(lines) + "\n"
+
+
+def rewrite(path: Path, text: str) -> None:
     """Replace the fitted part of a shipped stack's file, below its marker."""
-    text = path.read_text(encoding="utf-8")
-    if MARK not in text:
-        return
-    head = text[: text.index(MARK)]
-    answer = described(found, mine, "", path.stem, "", {}, start_of(mine), 0.0)
-    body = answer.text.split("like: \n", 1)[1]
-    path.write_text(head + MARK + "\n" + body, encoding="utf-8")
+    old = path.read_text(encoding="utf-8")
+    if MARK in old:
+        body = text.split("like: \n", 1)[1]
+        path.write_text(old[: old.index(MARK)] + MARK + "\n" + body, encoding="utf-8")
 
 
 MARK = "# Fitted: written by python -m planner.evidence.calibrate; do not edit below."

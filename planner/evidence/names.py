@@ -39,13 +39,23 @@ def table() -> dict[str, Any]:
     return read_yaml(folder() / "names.yaml")
 
 
-def model_name(text: str) -> str:
-    """The shipped model a table means. Raises UnknownName."""
+def model_name(text: str, key: str = "") -> str:
+    """The shipped model a table means by a name or, failing that, an architecture key. Raises UnknownName."""
     known = {**{name.lower(): name for name in names("model")}, **lowered("models")}
-    found = known.get(text.strip().lower())
-    if found is None or found not in names("model"):
-        raise UnknownName("model", f"unknown model {text!r}", nearest(text, known))
-    return str(found)
+    for name in (*spellings(text), *spellings(key)):
+        found = known.get(name) or lowered("architectures").get(name)
+        if found in names("model"):
+            return str(found)
+    raise UnknownName("model", f"unknown model {text!r}", nearest(text, names("model")))
+
+
+def spellings(text: str) -> list[str]:
+    """A name, the same without its organisation, and without endings that do not change its shapes, one by one."""
+    name = text.strip().lower()
+    found = [name, name.rpartition("/")[2]]
+    while (ending := next((end for end in table()["endings"] if found[-1].endswith(end)), None)) is not None:
+        found.append(found[-1].removesuffix(ending))
+    return found
 
 
 def machine(text: str) -> Machine:
@@ -59,37 +69,35 @@ def machine(text: str) -> Machine:
 
 
 def stack_name(engine: str, system: str, date: str = "") -> str:
-    """The stack of an engine on a system at a date (2026-03-25). Raises UnknownName."""
+    """The stack of an engine on a system at a date (2026-03-25); the unfitted one of its chips for an unknown engine.
+
+    Raises UnknownName where there is none.
+    """
     if engine in names("stack"):
         return engine
     chip = load_system(system).chip
     family = next((name for name, chips in table()["families"].items() if chip in chips), "")
     entries = table()["engines"]
     named = next((e["name"] for e in entries if engine.strip().lower().startswith(e["name"].lower())), None)
-    if named is None:
-        known = sorted({entry["name"] for entry in entries})
-        raise UnknownName("framework", f"unknown engine {engine!r}", nearest(engine, [*known, *names("stack")]))
-    found = None
+    found = table()["unknown"].get(family)
     for entry in entries:
         if entry["name"] == named and family in entry["stacks"] and str(entry.get("since", "")) <= date:
             found = entry["stacks"][family]
     if found is None or found not in names("stack"):
-        raise UnknownName("framework", f"no stack of {named} on {chip}", nearest(engine, names("stack")))
+        raise UnknownName("framework", f"no stack for {engine!r} on {chip}", nearest(engine, names("stack")))
     return str(found)
 
 
 def weights_name(text: str, model: str) -> str | None:
-    """The precision a table means for a model. Raises UnknownName."""
-    known = table()["weights"]
-    name = text.strip()
-    if name not in known and name not in PRECISIONS:
-        raise UnknownName("weight_precision", f"unknown precision {text!r}", nearest(text, [*known, *PRECISIONS]))
-    found = known.get(name, name)
-    if found in ("fp8", "fp8_block") and any(
-        layer.format == "fp8_block" for layer in load_model(model).attention.values()
-    ):
-        return None
-    return None if found is None else str(found)
+    """The precision a table means for a model: the longest known beginning of what it says. Raises UnknownName."""
+    known = {**{name: name for name in PRECISIONS}, **table()["weights"]}
+    said = text.strip()
+    name = said if said in known else max((n for n in known if n and said.startswith(n)), key=len, default=None)
+    if name is None:
+        raise UnknownName("weight_precision", f"unknown precision {text!r}", nearest(text, known))
+    found = known[name]
+    blocks = any(layer.format == "fp8_block" for layer in load_model(model).attention.values())
+    return None if found is None or (found in ("fp8", "fp8_block") and blocks) else str(found)
 
 
 def lowered(part: str) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def figure(row: dict[str, str], group: str) -> Measurement:
     cell = {name: text.strip() for name, text in row.items()}
     metric, phase = metric_of(cell), phase_of(cell)
     host = machine(cell["hardware"])
-    model = model_name(cell["model"])
+    model = model_name(cell["model"], cell.get("arch_key", ""))
     chips = whole(cell, "n_chips") * host.ranks
     tp, pp = whole(cell, "tp", 1), whole(cell, "pp", 1)
     dp = whole(cell, "dp_attn", max(chips // (tp * pp), 1))
