@@ -33,8 +33,8 @@ from planner.specs.workload import Workload
 WANTED = frozenset({
     "decode_step_s", "serving_ttft_s", "serving_tpot_s", "serving_e2e_s", "serving_tokens_per_s",
     "serving_requests_per_s", "prefill_idle_s", "saturated_share_s", "saturated_all_stages_s",
-    "saturated_slowest_stage_s", "prompt_chunks", "prompt_packed", "memory_requests", "moe_dispatch_time_s",
-    "moe_combine_time_s",
+    "saturated_slowest_stage_s", "prompt_chunks", "prompt_packed", "memory_requests", "decode_moe_dispatch_time_s",
+    "decode_moe_combine_time_s",
 })  # fmt: skip
 CONTEXTS = (1024, 65536)
 """Where the slope of a decode step over context is taken."""
@@ -185,7 +185,7 @@ def one(item: Ready, q: Arrays, i: int, load: float, slope: Any) -> float:
     row = item.row
     metric = row.metric
     if metric in ("dispatch_us", "combine_us"):
-        name = f"moe_{metric.removesuffix('_us')}_time_s"
+        name = f"decode_moe_{metric.removesuffix('_us')}_time_s"
         return float(q[name][i]) if name in q else math.nan
     if metric.startswith("fit_"):
         per, low = float(slope[0][i]), float(slope[1][i])

@@ -252,7 +252,8 @@ def load(cell: dict[str, str], phase: str, ranks: int, chips: int) -> tuple[int 
         raise Skip(f"the load is not known ({text or 'blank'})")
     count = number(cell, "concurrency_or_batch")
     if "tokens per-" in text:
-        return None, round(count / (ranks if "per-chip" in text else 1)), False
+        each = count / (ranks if "per-chip" in text else 1)
+        return (round(each * chips), None, False) if phase == "decode" else (None, round(each), False)
     if "per-chip" in text:
         return round(count * chips / ranks), None, False
     mean = re.search(r"mean in flight (\d+(?:\.\d+)?)", text)
