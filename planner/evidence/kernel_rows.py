@@ -24,10 +24,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from planner.errors import BadFile, PlannerError
+from planner.evaluate.case import case_of
+from planner.evaluate.inputs import Case
 from planner.evidence.loads import Load, balanced, power_law
 from planner.evidence.names import folder
+from planner.kinds.formats import FormatName
+from planner.kinds.weights import PLAIN
 from planner.record import Record
-from planner.specs.library import load_model, load_stack, load_system
+from planner.specs.library import load_model, load_system
 from planner.specs.yaml_file import read_yaml
 
 NEEDED = ("system", "op", "kernel", "latency_us")
@@ -37,7 +41,10 @@ MODEL = "kimi-k3"
 EXPERTS = re.compile(r"^routed_experts_(\d+)x(\d+)_top(\d+)_of_(\d+)$")
 FUSED = "megamoe_with_all_to_all"
 POWER_LAW = re.compile(r"^power_law_(\d+(?:\.\d+)?)$")
+STORED: FormatName = "mxfp4"
+LARGEST_LAYER = 10_000_000  # experts x choices
 COMPUTES = {"w4a8": "fp8", "w4a16": "bf16"}
+"""What each kind of product computes in."""
 FEWEST_SKEWED = 8
 """Tokens up to which a power law over several ranks depends on the draw alone."""
 PHASES = {"generation": "decode", "context": "prefill"}
@@ -51,15 +58,16 @@ class Skip(Exception):
 class KernelRow(Record):
     """One timed kernel.
 
-    kernel: as the table names it; label: as reports do. phase: decode, prefill or both. loads: how tokens spread over
-    experts. tokens: of the pass, over the whole expert-parallel group for experts. width, inner, top_k, experts: of
-    routed experts. assigned, active: assignments and distinct experts of the timed rank.
+    kernel, dtype: as the table names them; label: as reports do. phase: decode, prefill or both. loads: how tokens
+    spread over experts. tokens: of the pass, over the whole expert-parallel group for experts. width, inner, top_k,
+    experts: of routed experts. assigned, active: assignments and distinct experts of the timed rank.
     """
 
     line: int
     system: str
     family: str
     kernel: str
+    dtype: str = ""
     label: str
     stack: str
     op: Op
@@ -77,6 +85,11 @@ class KernelRow(Record):
     assigned: float = 0.0
     active: float = 0.0
     measured_s: float = Field(gt=0)
+
+    @property
+    def kernel_class(self) -> str:
+        """The kernel of a stack that prices the row."""
+        return "experts" if self.op == "experts" else f"recurrent_{self.phase}"
 
 
 class Skipped(Record):
@@ -155,15 +168,17 @@ def kernel_row(line: int, cells: dict[str, str]) -> KernelRow:
         raise Skip(f"latency_us {cells['latency_us']} is not above 0")
     named = entry(cells["kernel"], cells.get("moe_dtype", ""), family)
     stack = cells.get("stack") or named.get("stacks", {}).get(family) or load_system(system).stack
+    computes = case_named(system, stack).stack.computes
+    dtype, label = cells.get("moe_dtype", ""), named.get("title", cells["kernel"])
     common: dict[str, Any] = {
-        "line": line, "system": system, "family": family, "kernel": cells["kernel"],
-        "label": named.get("title", cells["kernel"]), "stack": stack, "measured_s": measured * 1e-6,
+        "line": line, "system": system, "family": family, "kernel": cells["kernel"], "dtype": dtype, "label": label,
+        "stack": stack, "measured_s": measured * 1e-6,
     }  # fmt: skip
     op = cells["op"]
     if op == "kda_core":
         return KernelRow(**common, **recurrence(cells))
     if op == FUSED or EXPERTS.match(op):
-        return KernelRow(**common, **routed(cells, stack))
+        return KernelRow(**common, **routed(cells, computes.get(STORED, PLAIN)))
     raise Skip(f"unknown op {op!r}; kda_core, routed_experts_WxI_topK_of_E and {FUSED} are priced")
 
 
@@ -171,7 +186,8 @@ def recurrence(cells: dict[str, str]) -> dict[str, Any]:
     """Sizes of a KDA row."""
     if cells.get("phase") not in PHASES:
         raise Skip(f"unknown phase {cells.get('phase')!r}; use {' or '.join(PHASES)}")
-    heads = load_model(MODEL).attention["kda"].heads  # type: ignore[union-attr]
+    layer: Any = load_model(MODEL).attention["kda"]
+    heads = layer.heads
     own, sequences = whole(cells, "kda_heads_per_rank"), whole(cells, "batch")
     if heads % own:
         raise Skip(f"{own} heads a rank do not divide the {heads} of {MODEL}")
@@ -181,8 +197,8 @@ def recurrence(cells: dict[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def routed(cells: dict[str, str], stack: str) -> dict[str, Any]:
-    """Sizes of a row of routed experts."""
+def routed(cells: dict[str, str], computes: str) -> dict[str, Any]:
+    """Sizes of a row of routed experts, under a stack that computes them in the format given."""
     ep, etp, tokens = whole(cells, "moe_ep"), whole(cells, "moe_tp"), whole(cells, "num_tokens")
     shape = EXPERTS.match(cells["op"])
     if shape is None:
@@ -193,13 +209,14 @@ def routed(cells: dict[str, str], stack: str) -> dict[str, Any]:
         width, inner, top_k, experts = map(int, shape.groups())
     if experts % ep or inner % etp or not 1 <= top_k <= experts:
         raise Skip(f"EP{ep} TP{etp} does not split {experts} experts of {inner}, {top_k} a token")
+    if experts * top_k > LARGEST_LAYER:
+        raise Skip(f"{top_k} of {experts} experts: more than a layer has")
     dtype = cells.get("moe_dtype", "")
-    asked = COMPUTES.get(dtype.partition("_")[0])
-    computes = load_stack(stack).computes.get("mxfp4", "bf16")
-    if asked is None or "mxfp4" not in dtype:
-        raise Skip(f"moe_dtype {dtype!r} is not one of w4a8_mxfp4..., w4a16_mxfp4...")
+    asked = COMPUTES.get(dtype.partition("_")[0]) if STORED in dtype else None
+    if asked is None:
+        raise Skip(f"moe_dtype {dtype!r} is not one of w4a8_{STORED}..., w4a16_{STORED}...")
     if asked != computes:
-        raise Skip(f"{dtype} computes in {asked}, the stack {stack} in {computes}")
+        raise Skip(f"{dtype} computes in {asked}, the stack that prices the row in {computes}; name another as `stack`")
     load = met(cells.get("distribution", ""), tokens, experts, top_k, ep)
     return {
         "op": "experts", "phase": PHASES.get(cells.get("phase", ""), "both"), "loads": cells["distribution"],
@@ -216,7 +233,7 @@ def met(distribution: str, tokens: int, experts: int, top_k: int, ranks: int) ->
     if skewed is None:
         raise Skip(f"distribution {distribution!r} is not balanced or power_law_EXPONENT")
     if ranks > 1 and tokens <= FEWEST_SKEWED:
-        raise Skip(f"{tokens} tokens by a power law over {ranks} ranks: the heaviest rank is chance")
+        raise Skip(f"up to {FEWEST_SKEWED} tokens by a power law over several ranks: the heaviest rank is chance")
     if not 1 < float(skewed[1]) < math.inf:
         raise Skip(f"a power law needs an exponent above 1, not {skewed[1]}")
     return power_law(tokens, experts, top_k, ranks, float(skewed[1]))
@@ -240,6 +257,12 @@ def whole(cells: dict[str, str], name: str) -> int:
     if found < 1 or found != int(found):
         raise Skip(f"{name} {cells[name]} is not a whole number from 1")
     return int(found)
+
+
+@cache
+def case_named(system: str, stack: str) -> Case:
+    """The model on a system under a stack. Raises PlannerError where they do not go together."""
+    return case_of(MODEL, system, stack)
 
 
 @cache

@@ -6,6 +6,7 @@ moe.grouped_products), on its system's chip with its stack; rows that share both
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -59,21 +60,23 @@ class KernelError(Record):
 
 
 class KernelReport(Record):
-    """A table of kernels against the formulas."""
+    """A table of kernels against the formulas. reasons: rows left out by why, the most first."""
 
     table: str
     rows: list[Priced]
     skipped: list[Skipped]
+    reasons: dict[str, int]
     summary: list[KernelError]
 
 
 def validate_kernels(path: Path) -> KernelReport:
     """Price every row of a table and sum up the errors. Raises BadFile."""
     rows, skipped = read_kernels(path)
-    priced = [
-        Priced(**row.model_dump(), predicted_s=float(t)) for row, t in zip(rows, predictions(rows), strict=True)
-    ]
-    return KernelReport(table=path.name, rows=priced, skipped=skipped, summary=summarise(priced))
+    priced = [Priced(**row.model_dump(), predicted_s=float(t)) for row, t in zip(rows, predictions(rows), strict=True)]
+    reasons = Counter(row.reason for row in skipped)
+    return KernelReport(
+        table=path.name, rows=priced, skipped=skipped, reasons=dict(reasons.most_common()), summary=summarise(priced)
+    )  # fmt: skip
 
 
 def summarise(rows: Sequence[Priced]) -> list[KernelError]:
@@ -101,9 +104,10 @@ def predictions(rows: Sequence[KernelRow], changes: Mapping[str, Any] | None = N
     found = np.empty(len(rows))
     groups: dict[Key, list[int]] = {}
     for index, row in enumerate(rows):
-        groups.setdefault((row.stack, row.system, row.op, row.phase == "prefill", *shape_of(row)), []).append(index)
-    for key, index in groups.items():
-        found[index] = priced_together([rows[i] for i in index], point(*key[:2], *key[4:]), changes or {})
+        groups.setdefault((row.stack, row.system, row.kernel_class, *shape_of(row)), []).append(index)
+    for same in groups.values():
+        own = [rows[i] for i in same]
+        found[same] = priced_together(own, point(own[0].stack, own[0].system, *shape_of(own[0])), changes or {})
     return found
 
 
@@ -125,8 +129,7 @@ def model_of(width: int, inner: int, top_k: int, experts: int) -> Model:
     model = load_model(MODEL)
     sizes = {"latent": width, "inner": inner, "top_k": top_k, "experts": experts}
     feeds = {
-        name: feed.model_copy(update=sizes) if feed.kind == "moe" else feed
-        for name, feed in model.feed_forward.items()
+        name: feed.model_copy(update=sizes) if feed.kind == "moe" else feed for name, feed in model.feed_forward.items()
     }
     return model.model_copy(update={"feed_forward": feeds})
 

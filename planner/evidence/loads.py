@@ -33,11 +33,12 @@ class Load(NamedTuple):
 
 @cache
 def balanced(tokens: int, experts: int, top_k: int, ranks: int) -> Load:
-    """The timed rank is the first."""
+    """The timed rank is the first. Every E tokens give each expert k, so only what is beyond them is spread out."""
     stride = math.ceil(experts / top_k)
-    token, choice = np.arange(tokens)[:, None], np.arange(top_k)[None, :]
+    cycles, left = divmod(tokens, experts)
+    token, choice = np.arange(left)[:, None], np.arange(top_k)[None, :]
     first = token if tokens >= stride else np.floor(token * stride / tokens).astype(int)
-    counts = np.bincount(((first + choice * stride) % experts).ravel(), minlength=experts)
+    counts = cycles * top_k + np.bincount(((first + choice * stride) % experts).ravel(), minlength=experts)
     own = counts[: experts // ranks]
     return Load(float(own.sum()), float((own > 0).sum()))
 
