@@ -47,7 +47,7 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
         return v[f"kernel.{kernel}.traffic"] / (bandwidth * v[f"kernel.{kernel}.memory_fraction"])
 
     def per_flop(kernel: str, rate: Any) -> Any:
-        return 1 / (rate * v[f"kernel.{kernel}.compute_fraction"])
+        return 1 / (rate * v["chip.sustained"] * v[f"kernel.{kernel}.compute_fraction"])
 
     def start(kernel: str) -> Any:
         return v[f"kernel.{kernel}.floor"] + v[f"kernel.{kernel}.added"]
@@ -115,7 +115,7 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
     assigned_time = latent * (dispatch + combine) * expert_byte + rank_inner * (
         (value + dispatch) * expert_byte + 3 * latent * madd * per_flop("experts", v["chip.fp8_rate"])
     )
-    row_time = v["kernel.experts.row_time"]
+    row_time = together * v["kernel.experts.row_time"]
     exchange_start = several_stage * apart * exchange_alpha
     copies = np.minimum(top_k, ep) * etp * others_stage * apart
     copy_time = copies * (latent / up * (dispatch / v["link.dispatch.fraction"] + combine / v["link.combine.fraction"]))
@@ -170,7 +170,9 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
     scored = score_time * (past + piece / 2)
     expanded = expand_time * past
 
-    def moe_layer(tokens: Any, entering: Any, domain: Any, reduce: Any) -> Any:
+    mixers = v["count.kda"] + v["count.mla"]
+
+    def moe_layer(tokens: Any, entering: Any, domain: Any, reduce: Any, kda: Any, mla: Any) -> Any:
         shared = soft(shared_15, shared_madd * tokens) + dense_start
         copied = soft(copied_15, copied_madd * (tokens + apart * (entering - tokens))) + dense_start
         absent = missed**domain
@@ -181,9 +183,10 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
         routed = active * expert_read + assigned * assigned_time + expert_start
         routed = routed + row_time * np.maximum(domain * top_k - assigned, 0)
         exchange = exchange_start + copy_time * entering
-        work = routed + shared
-        time = work + copied + exchange + reduce + latent_start + latent_byte * tokens
-        return time - overlap * np.minimum(exchange, work)
+        work = routed + shared + copied
+        time = work + exchange + reduce + latent_start + latent_byte * tokens
+        beside = (v["count.kda"] * kda + v["count.mla"] * mla) / mixers
+        return time - overlap * np.minimum(exchange, work + beside)
 
     stages = sum(name.endswith(".layer") for name in v if name.startswith("layout.stage"))
 
@@ -206,11 +209,12 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
         rank_tokens = tokens * by_tp
         waves = np.ceil(sequences * rank_heads / units)
         kda = soft(kda_15, kda_madd * tokens) + kda_fixed + linear * rank_tokens + chain * waves
-        kda = kda + relay_state * sequences + every
+        kda = kda + relay_state * sequences
         read = mla_rank_heads * attend_byte * (tokens + context * sequences)
         attend = mla_rank_heads * (scored * tokens + expanded * sequences)
-        mla = soft(mla_15, mla_madd * tokens) + soft(power(read), attend) + mla_fixed + relay_latent * tokens + every
-        moe = moe_layer(tokens, rank_tokens, domain, reduce)
+        mla = soft(mla_15, mla_madd * tokens) + soft(power(read), attend) + mla_fixed + relay_latent * tokens
+        moe = moe_layer(tokens, rank_tokens, domain, reduce, kda, mla)
+        kda, mla = kda + every, mla + every
         first = soft(wide_15, wide_madd * tokens) + dense_start + 2 * reduce + lookup * tokens + stream_start
         last = soft(head_15, head_madd * sequences) + dense_start
         return kda, mla, moe, first, last, hop_start + hop_token * tokens
@@ -236,7 +240,7 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
     state_flops = (3.5 * madd * d * d * verified) * heads * per_flop(step, bf16)
     recurrent = sequences * by_tp * np.maximum(state_time, state_flops)
     kda = soft(kda_15, kda_madd * tokens) + np.sqrt(v["kernel.recurrent_decode.floor"] ** 2 + np.square(recurrent))
-    kda = kda + (sequences * (2 * taps * conv_byte) + filters * conv_byte) * by_tp + every
+    kda = kda + (sequences * (2 * taps * conv_byte) + filters * conv_byte) * by_tp
     kda = kda + (dense_start + conv_start + v["kernel.recurrent_decode.added"])
     cached = sequences * (isl + osl / 2) / shards
     tile = v["kernel.attention_decode.row_multiple"]
@@ -245,10 +249,11 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
     read = cached_bytes * per_byte("attention_decode") * cached
     core = soft(power(read), pair * np.ceil(row_heads * verified / tile) * cached)
     gather = row_heads * others_shards * ((2 * latent_kv + rope) * value * sum_byte) * tokens
-    mla = soft(mla_15, mla_madd * tokens) + core + gather + several_shards * (2 * sum_alpha) + every
+    mla = soft(mla_15, mla_madd * tokens) + core + gather + several_shards * (2 * sum_alpha)
     mla = mla + (dense_start + start("attention_decode"))
     same = several_tokens * sum_alpha + others_tokens * (2 * row * sum_byte) * tokens
-    moe = moe_layer(tokens, tokens / tokens_tp, domain, same)
+    moe = moe_layer(tokens, tokens / tokens_tp, domain, same, kda, mla)
+    kda, mla = kda + every, mla + every
     first = soft(wide_15, wide_madd * tokens) + dense_start + 2 * reduce + lookup * tokens + stream_start
     last = soft(head_15, head_madd * tokens) + dense_start
     hop = hop_start + hop_token * tokens

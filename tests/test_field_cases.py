@@ -352,7 +352,8 @@ def test_fit_16_a_stack_that_gathers_is_the_shipped_one_otherwise() -> None:
         load_stack("nvidia-blackwell"),
     )
     assert (gathers.exchange, sends.exchange) == ("gather", "send")
-    assert gathers.model_copy(update={"name": sends.name, "exchange": "send"}) == sends
+    own = {"name": sends.name, "title": sends.title, "note": sends.note, "exchange": "send"}
+    assert gathers.model_copy(update=own) == sends
     job = Workload(isl=16384, osl=2, concurrency=8)
     slow, fast = (estimate("deepseek-v4-pro", "b300-8", "DP8 EP8", job, stack=stack) for stack in (gathers, sends))
     assert slow.prefill.ttft_s > fast.prefill.ttft_s

@@ -58,7 +58,7 @@ def running(stack: Stack, model: Model) -> Stack:
     experts = [feed.routed_format for feed in model.feed_forward.values() if isinstance(feed, Moe)]
     if experts:
         widest = max(experts, key=lambda name: FORMATS[name].value_bits)
-        kernel, format = stack.kernels.experts, str(stack.computes.get(widest, PLAIN))
+        kernel, format = stack.kernels.experts, stack.computes.get(widest, PLAIN)
         if kernel.compute_format != format:
             own: dict[str, Any] = {
                 "compute_format": format,

@@ -135,19 +135,32 @@ def derived_lines(derived: dict[str, Any]) -> list[str]:
     ]
 
 
-def written(text: str, out: str, force: bool) -> None:
-    """Write a model's YAML whole or not at all; over a file that is there only by force. Raises BadFile."""
-    place = Path(out)
-    if not out.endswith((".yaml", ".yml")):
-        raise BadFile(out, "is not the name of a YAML file", "end it in .yaml")
+YAML, HTML = (".yaml", ".yml"), (".html", ".htm")
+
+
+def free(out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
+    """Nothing stands in the way of writing this file. Raises BadFile."""
+    if not out.endswith(endings):
+        kind = endings[0].removeprefix(".").upper()
+        raise BadFile(out, f"is not the name of a file in {kind}", f"end it in {endings[0]}")
     try:
-        if place.is_dir():
+        if Path(out).is_dir():
             raise BadFile(out, "is a directory", "name a file in it")
-        if place.exists() and not force:
+        if Path(out).exists() and not force:
             raise BadFile(out, "is there already", "give --force to write over it, or another name")
-        with NamedTemporaryFile("w", encoding="utf-8", dir=place.parent, suffix=".tmp", delete=False) as draft:
+        if not Path(out).parent.is_dir():
+            raise BadFile(out, f"there is no folder {Path(out).parent}", "make it first")
+    except OSError as error:
+        raise BadFile(out, error.strerror or "cannot be looked up", "check the path") from None
+
+
+def written(text: str, out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
+    """Write a file whole or not at all; over one that is there only by force. Raises BadFile."""
+    free(out, force, endings)
+    try:
+        with NamedTemporaryFile("w", encoding="utf-8", dir=Path(out).parent, suffix=".tmp", delete=False) as draft:
             draft.write(text)
         Path(draft.name).chmod(0o644)
-        Path(draft.name).replace(place)
+        Path(draft.name).replace(out)
     except OSError as error:
         raise BadFile(out, error.strerror or "cannot be written", "check the folder and its permissions") from None

@@ -53,6 +53,7 @@ class Measurement(Record):
 
     model, system, stack: names of shipped specs, or paths. weights: what the checkpoint's matrices are stored in, null
     for as shipped. chips: of the pool that serves the phase. ep: null where it is not stated.
+    counted: chips a rate per chip is counted over, where pools of other phases belong to it (null: `chips`).
     requests: in flight over the pool; null where `most` (all that fit) or where nothing depends on it.
     overlap: share of the experts' exchange hidden, 1 where a row names two interleaved batches, null for the stack's.
     tokens: of one pass per attention group, where a prefill figure states it. drafts, accepted: speculation.
@@ -66,6 +67,7 @@ class Measurement(Record):
     system: str
     stack: str
     chips: int = Field(ge=1, le=100_000)
+    counted: int | None = Field(default=None, ge=1, le=100_000)
     tp: int = Field(default=1, ge=1)
     dp: int = Field(default=1, ge=1)
     ep: int | None = Field(default=None, ge=1)

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from planner.errors import PlannerError
+from planner.errors import BadLayout, BadWorkload, PlannerError
 from planner.evaluate.case import Point, case_of, point_of
 from planner.evaluate.grid import Arrays, evaluate
 from planner.evidence.measurement import METRICS, PER_NODE, Measurement
 from planner.layout import Layout, complete, head_problem, stage_problem
+from planner.specs import own_draft
 from planner.specs.hardware import System
 from planner.specs.library import load_model, load_stack, load_system
 from planner.specs.model import Model
@@ -31,8 +32,9 @@ from planner.specs.workload import Workload
 
 WANTED = frozenset({
     "decode_step_s", "serving_ttft_s", "serving_tpot_s", "serving_e2e_s", "serving_tokens_per_s",
-    "serving_requests_per_s", "prefill_idle_s", "saturated_share_s", "saturated_all_stages_s", "saturated_slowest_stage_s", "prompt_chunks",
-    "prompt_packed", "memory_requests", "moe_dispatch_time_s", "moe_combine_time_s",
+    "serving_requests_per_s", "prefill_idle_s", "saturated_share_s", "saturated_all_stages_s",
+    "saturated_slowest_stage_s", "prompt_chunks", "prompt_packed", "memory_requests", "moe_dispatch_time_s",
+    "moe_combine_time_s",
 })  # fmt: skip
 CONTEXTS = (1024, 65536)
 """Where the slope of a decode step over context is taken."""
@@ -64,8 +66,6 @@ def layout_of(row: Measurement, model: Model) -> Layout:
     layout = complete(keys if moe else {k: v for k, v in keys.items() if k not in ("EP", "ETP")}, model, str(keys))
     for problem in (head_problem(layout.tp, model), stage_problem(layout.pp, model)):
         if problem:
-            from planner.errors import BadLayout
-
             raise BadLayout(str(layout), *problem[1:])
     return layout
 
@@ -78,6 +78,7 @@ class Ready:
     point: Point
     layout: Layout
     replicas: int
+    basis: str
 
 
 def ready(row: Measurement) -> Ready:
@@ -91,11 +92,11 @@ def ready(row: Measurement) -> Ready:
         isl=row.isl, osl=row.osl, concurrency=row.requests or 1, kv_format=row.kv_format, arrivals=row.arrivals,
         chunk=row.tokens, draft_tokens=row.drafts, accepted_length=row.accepted, overlap=row.overlap,
     )  # fmt: skip
-    if row.drafts and model.draft is None:
-        from planner.errors import BadWorkload
-
+    if row.drafts and model.draft is None and not own_draft.stored(model):
         raise BadWorkload("speculative", f"no draft model of {model.name} is known", "add `draft` to its YAML")
-    return Ready(row, point_of(case, layout, workload, replicas, row.chips), layout, replicas)
+    return Ready(
+        row, point_of(case, layout, workload, replicas, row.chips), layout, replicas, case.stack.expected_error.basis
+    )
 
 
 load_stack_once = cache(load_stack)
@@ -114,6 +115,8 @@ class Group:
     items: list[Ready]
     index: list[int]
     values: dict[str, Any]
+    load: Any = 1.0
+    said: Any = None
 
     def run(self, changes: Mapping[str, Any], wanted: frozenset[str] = WANTED) -> Arrays:
         """The wanted quantities of every row under changed inputs."""
@@ -149,7 +152,7 @@ def predicted(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     rows = [item.row for item in group.items]
     own = {name: value for name, value in changes.items() if name in group.values}
     load = in_flight(group, own)
-    own["ask.concurrency"] = load
+    own["ask.concurrency"] = group.load = load
     q = group.run(own)
     slope = None
     if any(row.metric.startswith("fit_") for row in rows):
@@ -189,7 +192,7 @@ def one(item: Ready, q: Arrays, i: int, load: float, slope: Any) -> float:
         return per if "slope" in metric else low - per * CONTEXTS[0]
     if row.phase == "prefill":
         return prefill(item, q, i)
-    chips = row.chips
+    chips = row.counted or row.chips
     if row.phase == "decode":
         gap = float(q["decode_step_s"][i]) / row.accepted
         rate, tpot, ttft, e2e = load / gap, gap, math.nan, row.osl * gap

@@ -59,15 +59,13 @@ class Table:
 
 def read_table(path: Path) -> Table:
     """The figures of a CSV file. Raises BadFile where no row can be read at all."""
-    found = Table()
+    found, seen = Table(), set[str]()
     for line, row in records(path):
         name = row.get("id", "").strip() or f"line {line}"
-        if name in found.skipped or any(known.id == name for known in found.rows[-1:]):
-            pass
-        if name in {known.id for known in found.rows} or name in found.skipped:
-            name = f"{name} (line {line})"
-            found.skipped[name] = "the id is given twice"
+        if name in seen:
+            found.skipped[f"{name} (line {line})"] = "the id is given twice"
             continue
+        seen.add(name)
         try:
             found.rows.append(figure(row, path.stem))
         except Skip as reason:
@@ -131,19 +129,39 @@ def figure(row: dict[str, str], group: str) -> Measurement:
     drafts, accepted = speculation(cell)
     requests, tokens, most = load(cell, phase, host.ranks, chips)
     per_rank = host.ranks if metric.endswith(("_per_chip", "_per_node")) else 1
+    pools = cell.get("disaggregated") == "y" and phase == "served"
+    fields = {
+        "id": cell["id"],
+        "source": cell.get("source_group") or cell.get("source") or group,
+        "model": model,
+        "weights": weights_name(cell.get("weight_precision", ""), model),
+        "kv_format": cache_format(cell, model),
+        "system": host.system,
+        "stack": stack_name(cell["framework"], host.system, cell.get("date", "")),
+        "chips": tp * dp * pp if pools else chips,
+        "counted": chips if pools else None,
+        "tp": tp,
+        "dp": dp,
+        "ep": None if cell.get("ep", "") in ("", "not stated") else whole(cell, "ep", 1),
+        "pp": pp,
+        "dcp": whole(cell, "dcp", 8 if "DCP8" in note else 1),
+        "phase": "decode" if pools else phase,
+        "arrivals": arrivals(cell, note),
+        "isl": isl,
+        "osl": osl,
+        "requests": requests,
+        "most": most,
+        "tokens": tokens,
+        "overlap": hidden(cell, note),
+        "drafts": drafts,
+        "accepted": accepted,
+        "metric": metric,
+        "value": number(cell, "value") / per_rank,
+        "grade": cell.get("quality") or "B",
+        "note": note,
+    }
     try:
-        return Measurement(
-            id=cell["id"], source=cell.get("source_group") or cell.get("source") or group, model=model,
-            weights=weights_name(cell.get("weight_precision", ""), model),
-            kv_format=cache_format(cell, model),  # type: ignore[arg-type]
-            system=host.system, stack=stack_name(cell["framework"], host.system, cell.get("date", "")), chips=chips, tp=tp, dp=dp, pp=pp,
-            ep=None if cell.get("ep", "") in ("", "not stated") else whole(cell, "ep", 1),
-            dcp=whole(cell, "dcp", 8 if "DCP8" in note else 1),
-            phase="decode" if cell.get("disaggregated") == "y" and phase == "served" else phase,  # type: ignore[arg-type]
-            arrivals=arrivals(cell, note), isl=isl, osl=osl, requests=requests, most=most, tokens=tokens,  # type: ignore[arg-type]
-            overlap=hidden(cell, note), drafts=drafts, accepted=accepted, metric=metric, value=number(cell, "value") / per_rank,
-            grade=cell.get("quality") or "B", note=note,  # type: ignore[arg-type]
-        )  # fmt: skip
+        return Measurement.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise Skip(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -245,9 +263,11 @@ TWO_BATCHES = re.compile(r"TBO|DBO|two micro-batches")
 
 
 def hidden(cell: dict[str, str], note: str) -> float | None:
-    """1 where the row says that two batches are interleaved."""
+    """What two batches hide where the row says that they are interleaved."""
     said = f"{cell['framework']} {note}"
-    return 1.0 if TWO_BATCHES.search(said) and "TBO off" not in said and "overlap off" not in said else None
+    if not TWO_BATCHES.search(said) or "TBO off" in said or "overlap off" in said:
+        return None
+    return float(table()["two_batches"])
 
 
 def arrivals(cell: dict[str, str], note: str) -> str:

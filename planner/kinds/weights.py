@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from planner.algebra import Q
+from planner.kinds.formats import FormatName
 from planner.quantities import Say
 
 Sharding = Literal["tp", "ep", "kv", "copied"]
@@ -77,7 +78,7 @@ class Held:
     all_bytes: Q
 
 
-PLAIN = "bf16"
+PLAIN: FormatName = "bf16"
 """What products compute in where the stack names nothing narrower for their format."""
 
 

@@ -62,6 +62,18 @@ def roofline(rows: list[dict[str, Any]], bandwidth: float, peak: float, width: i
     return str(figure.show(legend=False))
 
 
+def scatter(points: list[tuple[float, float]], x_label: str, y_label: str, width: int) -> str:
+    """Points over the line of agreement, both axes logarithmic and alike."""
+    figure = _figure(x_label, y_label, width)
+    _log_ticks(figure)
+    xs = [math.log10(x) for x, _ in points]
+    ys = [math.log10(y) for _, y in points]
+    _limits(figure, [*xs, *ys], [*xs, *ys])
+    figure.plot([min(*xs, *ys), max(*xs, *ys)], [min(*xs, *ys), max(*xs, *ys)])
+    figure.scatter(xs, ys, marker=".")
+    return str(figure.show(legend=False))
+
+
 def bar(parts: list[tuple[str, float]], capacity: float, width: int = 60) -> list[str]:
     """One bar of parts of a capacity, and a line naming them."""
     signs = "█▓▒░▚▞"

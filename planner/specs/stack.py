@@ -123,6 +123,9 @@ class Stack(Record):
     kernels: Kernels
     links: Links
     one_copy_per_rank: bool = Field(description="dispatch sends one copy per distinct rank, not per expert")
+    scatters_tokens: bool = Field(
+        default=False, description="one attention group splits its tokens over TP before experts that are whole"
+    )
     spreads_far: bool = Field(description="prefill sends one copy of a token to each other domain, spread inside it")
     computes: dict[FormatName, FormatName] = Field(
         description="format of weights -> format their products compute in; 16 bits where a format is not named"

@@ -118,7 +118,7 @@ def sizes(say: Say, moe: Any, on: Any) -> dict[str, Q]:
     """What one chip has of a layer, worked out once.
 
     slots = (E + RED)/EP experts; expert_bytes = 3 latent padded_inner w; row_bytes: input, inner and output of one
-    assignment; copies: of one token that travel; apart: 1 where attention groups hold different tokens (DP or CP).
+    assignment; copies: of one token that travel; apart: 1 where ranks bring different tokens.
     """
     wide = expert_width(moe, on.model.width)
     edge = wide * (on.stack.dispatch_value_bytes + on.stack.combine_value_bytes)
@@ -131,9 +131,21 @@ def sizes(say: Say, moe: Any, on: Any) -> dict[str, Q]:
         "row_bytes": say("row_bytes", edge + middle, "activations of one assignment on one rank"),
         "rank_inner": say("rank_inner", inner, "inner width of one expert on one rank"),
         "copies": say("copies", copies(moe.top_k, on), "copies of one token that travel"),
-        "apart": say("apart", several(on.layout.dp * on.layout.cp), "1 where attention groups hold different tokens"),
+        "apart": say("apart", held_apart(on), "1 where ranks bring different tokens to the experts"),
         "spread": say("spread", log(on.layout.ep), "log of the ranks: how far the slowest stands out"),
     }
+
+
+def held_apart(on: Any) -> Q:
+    """1 where ranks bring different tokens to the experts, which are then exchanged; 0 where each holds them all.
+
+    Attention groups (DP or CP) always do. A stack that scatters tokens splits those of one group over its TP ranks as
+    well, where experts are whole (ETP 1).
+    """
+    apart = several(on.layout.dp * on.layout.cp)
+    if not on.stack.scatters_tokens:
+        return apart
+    return maximum(apart, several(on.layout.ep) * (1 - several(on.layout.etp)))
 
 
 def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
@@ -145,8 +157,8 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
         t = shared(n) + latent and router(n) + experts + all-reduce(n latent) + all-reduce(n width)
 
     The copied projections are read whole whatever TP is. Communication hidden behind computation is the stack's
-    `overlap`: that fraction of the smaller of (dispatch + combine, computation) is taken off. Computation is the layer's
-    own and the mean attention layer's: two interleaved batches take turns with both.
+    `overlap`: that fraction of the smaller of (dispatch + combine, computation) is taken off. Computation is the
+    layer's own and the mean attention layer's: two interleaved batches take turns with both.
     Without a latent the experts' sum needs no exchange of its own: it joins the layer output's.
     """
     apart, wide = moe.apart, expert_width(moe, on.model.width)

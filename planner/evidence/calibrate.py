@@ -1,0 +1,175 @@
+"""A stack fitted to measured figures, written as YAML: `like` the one it starts from, with what the rows changed.
+
+`python -m planner.evidence.calibrate` refits every shipped stack that shipped measurements name, in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.errors import BadFile, UnknownName, nearest
+from planner.evaluate.results import Result
+from planner.evidence.fit import PARAMETERS, ROWS_PER_PARAMETER, Fit, fit, scored, start_of, telling
+from planner.evidence.predict import Ready
+from planner.evidence.rows import read_table
+from planner.evidence.scores import spread
+from planner.evidence.shipped import measurements
+from planner.evidence.validate import deployable, fits
+from planner.specs.library import find, load_stack, load_system, names
+
+UNITS = {"us": 1e-6, "ms": 1e-3, "1": 1.0}
+GROUP = "maturity"
+"""Fixed times and the prefill factor are good or bad together."""
+PLACES = {
+    "stack.layer_time": "layer_time",
+    "stack.prefill_factor": "prefill_factor",
+    "stack.first_token_time": "first_token_time",
+    "kernel.experts.floor": "kernels.experts.floor",
+}
+
+
+@dataclass(frozen=True)
+class Calibrated(Result):
+    """One parameter after the fit, in its unit."""
+
+    name: str
+    unit: str
+    before: float
+    value: float
+    low: float
+    high: float
+    fitted: bool
+    identified: bool
+
+
+@dataclass(frozen=True)
+class Calibration(Result):
+    """What `planner calibrate` answers."""
+
+    stack: str
+    like: str
+    chip: str
+    rows: int
+    sources: list[str]
+    skipped: list[dict[str, str]]
+    parameters: list[Calibrated]
+    not_identified: list[str]
+    basis: str
+    median_abs_log_ratio: float
+    p90_abs_log_ratio: float
+    before_median_abs_log_ratio: float
+    text: str
+
+
+def calibrate(path: str | Path, *, chip: str, stack: str, name: str) -> Calibration:
+    """Fit `stack` to the rows of a table on this chip, as a new stack `name`. Raises BadFile, UnknownName."""
+    if chip not in names("chip"):
+        raise UnknownName("--chip", f"unknown chip {chip!r}", nearest(chip, names("chip")))
+    load_stack(stack)
+    table = read_table(Path(path))
+    here = {row.id for row in table.rows if load_system(row.system).chip == chip}
+    mine = [row.model_copy(update={"stack": stack}) for row in table.rows if row.id in here]
+    skipped = table.skipped | {row.id: f"is not on {chip}" for row in table.rows if row.id not in here}
+    items, left = deployable(mine)
+    skipped |= left
+    kept = [item for item in items if scored(item)]
+    skipped |= {item.row.id: "grade C, one operator alone, or TTFT under load" for item in items if not scored(item)}
+    if not kept:
+        raise BadFile(str(path), f"no row on {chip} can be used", next(iter(skipped.values()), "the table is empty"))
+    start = start_of(kept)
+    found = fit(kept, start, telling(kept))
+    before = fit(kept, start, ())
+    return described(found, kept, stack, name, chip, skipped, start, spread(list(before.residuals))[0])
+
+
+def described(
+    found: Fit, kept: Sequence[Ready], like: str, name: str, chip: str, skipped: dict[str, str],
+    start: dict[str, float], before: float,
+) -> Calibration:  # fmt: skip
+    """A fit as it is answered."""
+    median, p90, _ = spread(list(found.residuals))
+    sources = sorted({item.row.source for item in kept})
+    rows = []
+    for p in PARAMETERS:
+        scale, fitted = UNITS[p.unit], p.name in found.values
+        value = found.values.get(p.name, start.get(p.name, 0.0))
+        low, high = found.low.get(p.name, value), found.high.get(p.name, value)
+        identified = found.identified.get(p.name, False)
+        old, value, low, high = (number / scale for number in (start.get(p.name, 0.0), value, low, high))
+        rows.append(Calibrated(p.name, p.unit, old, value, low, high, fitted, identified))
+    enough = len(kept) >= ROWS_PER_PARAMETER * len(found.values) and len(sources) > 1
+    basis = "calibrated" if enough else "anchored"
+    text = written(name, like, rows, kept, sources, basis, (median, p90))
+    return Calibration(
+        stack=name, like=like, chip=chip, rows=len(kept), sources=sources,
+        skipped=[{"id": key, "reason": reason} for key, reason in skipped.items()], parameters=rows,
+        not_identified=[row.name for row in rows if not (row.fitted and row.identified)], basis=basis,
+        median_abs_log_ratio=median, p90_abs_log_ratio=p90, before_median_abs_log_ratio=before, text=text,
+    )  # fmt: skip
+
+
+def figure(row: Calibrated, source: str) -> str:
+    """One fitted figure as YAML writes it."""
+    unit = "" if row.unit == "1" else f" {row.unit}"
+    parts = (("value", row.value), ("low", row.low), ("high", row.high))
+    numbers = ", ".join(f"{key}: {value:.4g}{unit}" for key, value in parts)
+    return f'{{{numbers}, status: fitted, with_group: {GROUP}, source: "{source}"}}'
+
+
+def written(
+    name: str, like: str, rows: list[Calibrated], kept: Sequence[Ready], sources: list[str], basis: str,
+    errors: tuple[float, float],
+) -> str:  # fmt: skip
+    """The stack's YAML."""
+    shown = ", ".join(sources)
+    source = f"fit to {len(kept)} figures of {shown}; range: 10th to 90th percentile over sources drawn again"
+    lines = [
+        "# yaml-language-server: $schema=../schema/stack.schema.json",
+        f"name: {name}",
+        f"title: {name}, fitted to published or own measurements",
+        f"like: {like}",
+    ]
+    told = {PLACES[row.name]: figure(row, source) for row in rows if row.fitted and row.identified}
+    floor = told.pop("kernels.experts.floor", None)
+    if floor:
+        lines += ["kernels:", "  experts:", f"    floor: {floor}"]
+    lines += [f"{key}: {value}" for key, value in told.items()]
+    lines += [
+        "expected_error:",
+        f"  basis: {basis}",
+        f"  median_fraction: {errors[0]:.3f}",
+        f"  p90_fraction: {errors[1]:.3f}",
+        f'  source: "|ln(predicted / measured)| over {len(kept)} figures of {shown}, in sample"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def refit_shipped() -> dict[str, Fit]:
+    """Every shipped stack that shipped measurements name, fitted to them, its file written anew."""
+    items, _ = deployable(measurements())
+    kept = [item for item in items if scored(item)]
+    found = fits(kept)
+    for name, one in found.items():
+        mine = [item for item in kept if item.row.stack == name]
+        rewrite(find("stack", name), one, mine)
+    return found
+
+
+def rewrite(path: Path, found: Fit, mine: Sequence[Ready]) -> None:
+    """Replace the fitted part of a shipped stack's file, below its marker."""
+    text = path.read_text(encoding="utf-8")
+    if MARK not in text:
+        return
+    head = text[: text.index(MARK)]
+    answer = described(found, mine, "", path.stem, "", {}, start_of(mine), 0.0)
+    body = answer.text.split("like: \n", 1)[1]
+    path.write_text(head + MARK + "\n" + body, encoding="utf-8")
+
+
+MARK = "# Fitted: written by python -m planner.evidence.calibrate; do not edit below."
+
+if __name__ == "__main__":
+    for name, one in refit_shipped().items():
+        print(name, {key: float(f"{value:.4g}") for key, value in one.values.items()})
