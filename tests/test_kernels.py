@@ -91,6 +91,7 @@ def test_a_kernel_table_is_known_by_its_columns(tmp_path):
         (DECODE.format(batch=1, value=3).replace("b200_sxm", "b2000"), "unknown system"),
         (DECODE.format(batch=1, value=3).replace("kda_core", "gemm"), "unknown op 'gemm'"),
         (DECODE.format(batch=1, value=3).replace("generation", "warm"), "unknown phase 'warm'"),
+        (DECODE.format(batch=1, value=3).replace("fused", "fu\0sed"), "kernel has control characters"),
         (DECODE.format(batch=1, value=3).replace(",96,", ",7,"), "7 heads a rank do not divide"),
         (experts(ep=7, n=10**9), None),
         (experts(ep=9), "does not split 896 experts"),

@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from planner.errors import BadFile, PlannerError
+from planner.errors import BadFile, PlannerError, one_line
 from planner.evaluate.case import case_of
 from planner.evaluate.inputs import Case
 from planner.evidence.loads import Load, balanced, power_law
@@ -106,7 +106,7 @@ def is_kernel_table(path: Path) -> bool:
             head = next((line for line in file if line.strip() and not line.startswith("#")), "")
     except (OSError, UnicodeDecodeError):
         return False
-    return set(NEEDED) <= {name.strip() for name in head.strip().split(",")}
+    return set(NEEDED) <= {name.strip() for name in next(csv.reader([head]), [])}
 
 
 def read_kernels(path: Path) -> tuple[list[KernelRow], list[Skipped]]:
@@ -123,7 +123,7 @@ def read_kernels(path: Path) -> tuple[list[KernelRow], list[Skipped]]:
             seen[twin] = line
             rows.append(row)
         except Skip as reason:
-            skipped.append(Skipped(line=line, reason=str(reason)))
+            skipped.append(Skipped(line=line, reason=one_line(reason)))
         except PlannerError as error:
             skipped.append(Skipped(line=line, reason=f"{error.what}; {error.do}" if error.do else error.what))
     if not rows:
@@ -160,6 +160,9 @@ def records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 def kernel_row(line: int, cells: dict[str, str]) -> KernelRow:
     """One row. Raises Skip with the reason, or UnknownName."""
+    for name, text in cells.items():
+        if not text.isprintable():
+            raise Skip(f"{name} has control characters")
     system = table()["systems"].get(cells["system"], cells["system"])
     chip = load_system(system).chip
     family = next((name for name, chips in table()["families"].items() if chip in chips), chip)
