@@ -13,7 +13,7 @@ import numpy as np
 from planner.errors import BadFile, PlannerError
 from planner.evaluate.results import Result
 from planner.evidence.bounds import Bound, bounds
-from planner.evidence.fit import PARAMETERS, Fit, fit, scored, start_of, telling
+from planner.evidence.fit import PARAMETERS, ROWS_PER_PARAMETER, Fit, Parameter, fit, scored, start_of, telling
 from planner.evidence.measurement import METRICS, Measurement
 from planner.evidence.predict import Ready, grouped, predictions, ready
 from planner.evidence.rows import read_table
@@ -111,8 +111,9 @@ def validate(path: str | Path | None = None, *, leave_out: bool = False) -> Vali
     overall = totals_of(used, "as shipped")
     if leave_out:
         kept = [items[i] for i in good if scored(items[i])]
-        overall += totals_of(without_each(kept), "each source left out")
-        overall += totals_of(anchored(kept), "each source anchored on its row of least load")
+        whole = fits(kept)
+        overall += totals_of(without_each(kept, whole), "each source left out")
+        overall += totals_of(anchored(kept, whole), "each source anchored on its row of least load")
     by_size = sorted((a for a in answers if a.scored), key=lambda a: -abs(np.log(a.ratio)))
     return Validation(
         table=name, rows=answers, skipped=[{"id": key, "reason": reason} for key, reason in skipped.items()],
@@ -180,13 +181,12 @@ def fits(items: Sequence[Ready]) -> dict[str, Fit]:
     return found
 
 
-def without_each(items: Sequence[Ready]) -> list[tuple[Measurement, float]]:
+def without_each(items: Sequence[Ready], whole: Mapping[str, Fit]) -> list[tuple[Measurement, float]]:
     """Every source predicted by stacks that never saw it.
 
     Its stack is refitted without it, or, where it has no other source, takes the median of what the other stacks found.
     """
     found: list[tuple[Measurement, float]] = []
-    whole = fits(items)
     for name, own in whole.items():
         mine = [item for item in items if item.row.stack == name]
         others = [other.values for key, other in whole.items() if key != name]
@@ -198,7 +198,7 @@ def without_each(items: Sequence[Ready]) -> list[tuple[Measurement, float]]:
                 for p in PARAMETERS
                 if any(p.name in v for v in others)
             }
-            values = fit(rest, own.values, telling(rest)).values if rest else blind
+            values = fit(rest, own.values, chosen(rest, own)).values if rest else blind
             predicted = predictions(grouped(held), len(held), {**blind, **values} if rest else values)
             found += [
                 (item.row, float(np.log(p / item.row.measured)))
@@ -208,10 +208,14 @@ def without_each(items: Sequence[Ready]) -> list[tuple[Measurement, float]]:
     return found
 
 
-def anchored(items: Sequence[Ready]) -> list[tuple[Measurement, float]]:
+def chosen(rest: Sequence[Ready], own: Fit) -> tuple[Parameter, ...]:
+    """What the rows that are left may fit, of what all of them did."""
+    return tuple(p for p in PARAMETERS if p.name in own.values)[: max(1, len(rest) // ROWS_PER_PARAMETER)]
+
+
+def anchored(items: Sequence[Ready], whole: Mapping[str, Fit]) -> list[tuple[Measurement, float]]:
     """Every source of at least four rows predicted from one: the median of other stacks, fitted to that row alone."""
     found: list[tuple[Measurement, float]] = []
-    whole = fits(items)
     for name in whole:
         others = [other.values for key, other in whole.items() if key != name]
         blind = {p.name: float(np.median([v[p.name] for v in others if p.name in v])) for p in PARAMETERS}
@@ -220,7 +224,7 @@ def anchored(items: Sequence[Ready]) -> list[tuple[Measurement, float]]:
             held = sorted((i for i in mine if i.row.source == source), key=lambda i: (i.row.requests or 1e9, i.row.id))
             if len(held) < FEWEST_TO_ANCHOR:
                 continue
-            anchor = fit(held[:1], blind, telling(held[:1], blind)).values
+            anchor = fit(held[:1], blind, PARAMETERS[:1]).values
             predicted = predictions(grouped(held[1:]), len(held) - 1, {**blind, **anchor})
             found += [
                 (item.row, float(np.log(p / item.row.measured)))

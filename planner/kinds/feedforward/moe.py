@@ -170,7 +170,8 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
     routed = experts(say, moe, load, on)
     travelling = say("travelling", apart * load.entering * moe.copies, "copies sent by this chip's tokens")
     spread = None
-    if on.stack.spreads_far and not load.drafts and on.crosses_domains:
+    bulk = on.stack.spreads_far and on.stack.exchange == "send" and not load.drafts
+    if bulk and on.crosses_domains:
         spread = say("spread_far", apart * load.entering * far_copies(moe.top_k, on), "copies that leave the domain")
     dispatch = all_to_all(
         say, "dispatch", "tokens to their experts", travelling, wide * on.stack.dispatch_value_bytes, apart, on, spread
