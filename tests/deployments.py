@@ -65,7 +65,8 @@ def every_term() -> dict[str, Any]:
     for name in type(stack.kernels).model_fields:
         kernel = getattr(stack.kernels, name)
         changes = {"added": figure(kernel.added, 3e-6), "traffic": figure(kernel.traffic, 1.5)}
-        changes |= {key: figure(getattr(kernel, key), 1e-9) for key in ("row_time",) if hasattr(kernel, key)}
+        per_row = ("row_time", "expert_time")
+        changes |= {key: figure(getattr(kernel, key), 1e-9) for key in per_row if hasattr(kernel, key)}
         kernels[name] = kernel.model_copy(update={**changes, "floor": figure(kernel.floor, 5e-6)})
     return {
         "kernels": stack.kernels.model_copy(update=kernels),

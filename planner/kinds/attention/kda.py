@@ -113,12 +113,17 @@ def decode(say: Say, kda: Any, load: Any, on: Any) -> Q:
     product = dense_product(say, "project", "KDA projections", [*kda.held.values()], load.tokens, on)
     moved = load.sequences * 2 * kda.taps_bytes + kda.filter_bytes
     conv = operator(say, "conv", "short convolution", on.kernel.convolution, moved)
-    core = operator(
+    core = decode_core(say, kda, load, on)
+    return say("layer_s", product + conv + core, "one KDA layer, decode")
+
+
+def decode_core(say: Say, kda: Any, load: Any, on: Any) -> Q:
+    """The recurrence alone, as kernel tables time it: floor (+)_2 [ b (2 S) + n H/TP 5 d a ] / (BW e_m)."""
+    return operator(
         say, "core", "recurrent state read, updated and written", on.kernel.recurrent_decode,
         load.sequences * (2 * kda.matrix_bytes) + load.tokens * (STREAMED * kda.vector_bytes),
         recurrence_flops(kda, on) / on.layout.tp * load.tokens,
     )  # fmt: skip
-    return say("layer_s", product + conv + core, "one KDA layer, decode")
 
 
 def recurrence_flops(kda: Any, on: Any) -> Q:
@@ -143,19 +148,24 @@ def prefill(say: Say, kda: Any, load: Any, on: Any) -> Q:
     compute units (one head each), v vectors streamed per token and head. The chain is why eight times fewer heads save
     only about 30 %. With CP the chain is 1/CP as long and the ranks exchange one pair of d x d matrices per head.
     """
-    kernel = on.kernel.recurrent_prefill
     product = dense_product(say, "project", "KDA projections", [*kda.held.values()], load.tokens, on)
     convolved = 2 * CONVOLVED * load.tokens * kda.vector_bytes + kda.filter_bytes
     conv = operator(say, "conv", "short convolution", on.kernel.convolution, convolved)
+    core = prefill_core(say, kda, load, on)
+    pair = 2 * kda.matrix_bytes * load.sequences * (on.layout.cp - 1)
+    relay = all_gather(say, "relay", "state passed between context ranks", pair, on.ranks.cp, on)
+    return say("layer_s", product + conv + core + relay, "one KDA layer, one pass")
+
+
+def prefill_core(say: Say, kda: Any, load: Any, on: Any) -> Q:
+    """The chunkwise form alone, as kernel tables time it: floor + T_seq tau w + n H/TP v d a / (BW e_m)."""
+    kernel = on.kernel.recurrent_prefill
     waves = ceil_div(load.sequences * kda.rank_heads, on.chip.compute_units)
-    core = operator(
+    return operator(
         say, "core", "chunkwise delta rule with its sequential scan", kernel,
         load.tokens * kda.vector_bytes * kernel.streamed_vectors, chunk_flops(kda, on) * load.tokens / on.layout.tp,
         sequential=load.tokens / load.sequences * kernel.token_time * waves,
     )  # fmt: skip
-    pair = 2 * kda.matrix_bytes * load.sequences * (on.layout.cp - 1)
-    relay = all_gather(say, "relay", "state passed between context ranks", pair, on.ranks.cp, on)
-    return say("layer_s", product + conv + core + relay, "one KDA layer, one pass")
 
 
 def working(kda: Any, on: Any) -> Q:

@@ -195,22 +195,29 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
 
 
 def experts(say: Say, moe: Any, load: Any, on: Any) -> Q:
-    """Routed experts on the slowest rank.
+    """Routed experts on the slowest rank of a domain that routes uniformly (routing.py), see grouped_products."""
+    assigned, active = routing(say, moe, load.domain_tokens, on)
+    return grouped_products(say, moe, load.domain_tokens, assigned, active, on)
 
-    t = floor (+)_q { [D w + A a] / (BW e_m) (+)_p 6 wide inner A / (ETP F e_c) } + x (k N - A)
 
-    D distinct experts of w bytes (padded share of three matrices), A assignments of a activation bytes, x the time that
-    a kernel given the whole domain's rows spends on each that is not its own: with one attention group, otherwise the
-    exchange has sorted them. The kernel's form adds stream and arithmetic.
+def grouped_products(say: Say, moe: Any, tokens: Q, assigned: Q, active: Q, on: Any) -> Q:
+    """Products of the experts one rank holds, for the assignments and distinct experts it meets.
+
+    t = floor (+)_q { [D w + A a] / (BW e_m) (+)_p 6 wide inner A / (ETP F e_c) } + d D + x (k N - A)
+
+    D distinct experts of w bytes (padded share of three matrices), A assignments of a activation bytes, d the time a
+    kernel spends on each expert beside its bytes, x the time that a kernel given the whole domain's rows spends on each
+    that is not its own: with one attention group, otherwise the exchange has sorted them. The kernel's form adds stream
+    and arithmetic.
     Limits: a kernel's tile padding and selection are not modelled; published times are not monotonic in tokens.
     """
     kernel, wide = on.kernel.experts, expert_width(moe, on.model.width)
-    assigned, active = routing(say, moe, load.domain_tokens, on)
     flops = on.constant.multiply_add_flops * matrices(moe.gated) * wide * moe.rank_inner * assigned
+    others = (1 - moe.apart) * maximum(tokens * moe.top_k - assigned, 0)
     return operator(
         say, "experts", "routed experts on the slowest rank", kernel,
         active * moe.expert_bytes + assigned * moe.row_bytes, flops,
-        extra=kernel.row_time * (1 - moe.apart) * maximum(load.domain_tokens * moe.top_k - assigned, 0),
+        extra=kernel.row_time * others + kernel.expert_time * active,
     )  # fmt: skip
 
 
