@@ -20,6 +20,7 @@ from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 from planner.stages import heaviest
 
+NARROW_BITS = 4
 PLAIN_FORMATS = ("mxfp4", "fp8", "bf16", "fp32")
 """What arithmetic runs in, narrow to wide."""
 
@@ -69,7 +70,9 @@ def running(stack: Stack, model: Model) -> Stack:
             share = kernel.widening_fraction if widened else kernel.fractions.get(format, kernel.compute_fraction)
             own["compute_fraction"] = share
             kernel = kernel.model_copy(update=own)
-        kernels["experts"] = kernel.model_copy(update={"fractions": {}})
+        narrow = FORMATS[widest].value_bits <= NARROW_BITS and format != PLAIN
+        own_floor = kernel.narrow_floor if narrow else None
+        kernels["experts"] = kernel.model_copy(update={"fractions": {}, "narrow_floor": own_floor})
         bits = FORMATS[widest].value_bits
         if FORMATS[stack.dispatch_format].value_bits < bits:
             changes["dispatch_format"] = next(name for name in PLAIN_FORMATS if FORMATS[name].value_bits >= bits)

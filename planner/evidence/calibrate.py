@@ -30,6 +30,7 @@ PLACES = {
     "stack.prefill_factor": "prefill_factor",
     "stack.first_token_time": "first_token_time",
     "kernel.experts.floor": "kernels.experts.floor",
+    "kernel.experts.narrow_floor": "kernels.experts.narrow_floor",
 }
 
 
@@ -135,10 +136,7 @@ def written(
         f"like: {like}",
     ]
     told = {PLACES[row.name]: figure(row, source) for row in rows if row.fitted and row.identified}
-    floor = told.pop("kernels.experts.floor", None)
-    if floor:
-        lines += ["kernels:", "  experts:", f"    floor: {floor}"]
-    lines += [f"{key}: {value}" for key, value in told.items()]
+    lines += nested(told)
     lines += [
         "expected_error:",
         f"  basis: {basis}",
@@ -147,6 +145,16 @@ def written(
         f'  source: "|ln(predicted / measured)| over {len(kept)} figures of {shown}, in sample"',
     ]
     return "\n".join(lines) + "\n"
+
+
+EXPERTS = "kernels.experts."
+
+
+def nested(told: dict[str, str]) -> list[str]:
+    """Lines of YAML for figures by place."""
+    experts = [f"    {key.removeprefix(EXPERTS)}: {text}" for key, text in told.items() if key.startswith(EXPERTS)]
+    plain = [f"{key}: {text}" for key, text in told.items() if not key.startswith(EXPERTS)]
+    return [*(["kernels:", "  experts:"] if experts else []), *experts, *plain]
 
 
 def refit_shipped() -> dict[str, Fit]:
@@ -173,15 +181,14 @@ def like(name: str) -> str:
 
 def median_of(found: dict[str, Fit]) -> str:
     """What an unmeasured engine is taken for: the median of fitted ones, from the least to the most of them."""
-    lines = []
+    told = {}
     for p in PARAMETERS:
         values = sorted(one.values[p.name] / UNITS[p.unit] for one in found.values() if p.name in one.values)
-        middle = float(np.median(values))
-        row = Calibrated(p.name, p.unit, middle, middle, values[0], values[-1], True, True)
-        told = figure(row, f"median, least and most of the fitted stacks {', '.join(sorted(found))}")
-        told = told.replace("status: fitted", "status: analogy")
-        inside = PLACES[p.name].removeprefix("kernels.experts.")
-        lines.append(f"kernels: {{experts: {{{inside}: {told}}}}}" if inside == "floor" else f"{inside}: {told}")
+        if values:
+            row = Calibrated(p.name, p.unit, 0.0, float(np.median(values)), values[0], values[-1], True, True)
+            text = figure(row, f"median, least and most of the fitted stacks {', '.join(sorted(found))}")
+            told[PLACES[p.name]] = text.replace("status: fitted", "status: analogy")
+    lines = nested(told)
     return "like: \n" + "\n".join(lines) + "\n"
 
 

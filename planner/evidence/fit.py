@@ -38,10 +38,12 @@ class Parameter:
 PARAMETERS = (
     Parameter("stack.layer_time", "us", 40e-6, 0.8),
     Parameter("kernel.experts.floor", "us", 15e-6, 0.8),
+    Parameter("kernel.experts.narrow_floor", "us", 15e-6, 0.8),
     Parameter("stack.prefill_factor", "1", 1.2, 0.3),
     Parameter("stack.first_token_time", "ms", 15e-3, 1.0),
 )
-"""What is fitted for every stack: fixed time of a layer, of its experts' kernels, of a prefill, of a first token."""
+"""What is fitted for every stack: fixed time of a layer, of its experts' kernels, of those that take
+4-bit weights as they are, of a prefill, of a first token."""
 BEND = 0.08
 """c of rho: a tenth is the noise of repeated measurements."""
 WEIGHT = 0.05
@@ -111,24 +113,28 @@ def fit(items: Sequence[Ready], start: Mapping[str, float], parameters: Sequence
 
 
 def start_of(items: Sequence[Ready]) -> dict[str, float]:
-    """Values of the parameters in the stack these rows name."""
-    return {p.name: items[0].point.values[p.name] for p in PARAMETERS if p.name in items[0].point.values}
+    """Values of the parameters in the stack these rows name, of those that enter any of them."""
+    found: dict[str, float] = {}
+    for item in items:
+        found |= {p.name: item.point.values[p.name] for p in PARAMETERS if p.name in item.point.values}
+    return found
 
 
 def telling(items: Sequence[Ready], start: Mapping[str, float] | None = None) -> tuple[Parameter, ...]:
     """The parameters these rows may fit: one for every ten of them and at least one, those they move most first."""
     at = start or start_of(items)
     groups, voice = grouped(items), voices(items)
-    x = np.log([at.get(p.name) or p.start for p in PARAMETERS])
-    spread = np.array([p.spread for p in PARAMETERS])
+    known = [p for p in PARAMETERS if p.name in start_of(items)]
+    x = np.log([at.get(p.name) or p.start for p in known])
+    spread = np.array([p.spread for p in known])
 
     def logs(shift: Vector) -> Vector:
-        return np.nan_to_num(np.log(predictions(groups, len(items), changes(x + shift, PARAMETERS))))
+        return np.nan_to_num(np.log(predictions(groups, len(items), changes(x + shift, known))))
 
     base = logs(np.zeros(len(x)))
     moved = [float(np.sum((voice * (logs(STEP * row) - base)) ** 2)) for row in np.diag(spread)]
     best = sorted(range(len(x)), key=lambda i: -moved[i])[: max(1, len(items) // ROWS_PER_PARAMETER)]
-    return tuple(PARAMETERS[i] for i in sorted(best))
+    return tuple(known[i] for i in sorted(best))
 
 
 def changes(x: Vector, parameters: Sequence[Parameter]) -> dict[str, float]:

@@ -23,6 +23,8 @@ def reached(say: Say, on: Any) -> Any:
     on = copy(on)
     formats = {"dense": vars(on.stack.computes).values()}
     kernels = {name: rates(say.scope(name), on.chip, k, formats.get(name, ())) for name, k in vars(on.kernel).items()}
+    experts = kernels["experts"]
+    experts.floor = experts.floor if experts.narrow_floor is None else experts.narrow_floor
     links = {name: fabric.rates(say.scope(name), on.chip, link) for name, link in vars(on.link).items()}
     on.kernel, on.link = SimpleNamespace(**kernels), SimpleNamespace(**links)
     return on

@@ -59,6 +59,10 @@ class ExpertKernel(Kernel):
 
     width_multiple: Count = Field(description="inner width per rank is padded to a multiple of this")
     row_time: Seconds = Field(description="time per routed row of the domain that belongs to another rank")
+    narrow_floor: Seconds | None = Field(
+        default=None,
+        description="floor where 4-bit weights are not widened to 16 bits: fused kernels; null: as `floor`",
+    )
     expert_time: Seconds = Field(default=NOTHING, description="time per active expert beside its bytes")
     widening_fraction: Fraction = Field(
         description="share of the peak reached where weights are widened to the format the product computes in"
