@@ -243,12 +243,25 @@ def validate(
     as_json: o.Json = False,
 ) -> None:
     """Predicted against measured: the error by source, metric and phase, and the worst figures with their bound."""
+    from pathlib import Path
+
     from planner.evaluate.show import HTML, free, written
+    from planner.evidence.kernels import is_kernel_table, validate_kernels
     from planner.evidence.validate import validate as check
+    from planner.report.console import console
     from planner.report.evidence import draw_validation, page
+    from planner.report.kernels import render
 
     if out is not None:
         free(out, force, HTML)
+    if path is not None and is_kernel_table(Path(path)):
+        if out is not None or leave_out:
+            raise BadInput(
+                "validate", "a kernel table has no page and no sources to leave out", "leave the options out"
+            )
+        report = validate_kernels(Path(path))
+        emit(report.model_dump() if as_json else report, as_json, lambda found: console().print(render(found)))
+        return
     found = check(path, leave_out=leave_out)
     if out is not None:
         written(page(found), out, force, HTML)

@@ -87,6 +87,8 @@ def ready(row: Measurement) -> Ready:
     system = system_of(row.system, row.chips)
     case = case_of(model, system, load_stack_once(row.stack))
     layout = layout_of(row, model)
+    if row.isl > model.max_context:
+        raise BadWorkload("isl", f"{row.isl} tokens exceed the {model.max_context} of {model.name}", "check the row")
     replicas = max(row.chips // layout.chips, 1)
     workload = Workload(
         isl=row.isl, osl=row.osl, concurrency=row.requests or 1, kv_format=row.kv_format, arrivals=row.arrivals,
