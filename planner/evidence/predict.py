@@ -87,7 +87,7 @@ def ready(row: Measurement) -> Ready:
     system = system_of(row.system, row.chips)
     case = case_of(model, system, load_stack_once(row.stack))
     layout = layout_of(row, model)
-    if row.isl > model.max_context:
+    if row.isl > EXTENDED * model.max_context:
         raise BadWorkload("isl", f"{row.isl} tokens exceed the {model.max_context} of {model.name}", "check the row")
     replicas = max(row.chips // layout.chips, 1)
     workload = Workload(
@@ -178,6 +178,8 @@ def in_flight(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     return np.where(most, whole, np.where(served, np.minimum(asked, np.maximum(fits * replicas, 1)), asked))
 
 
+EXTENDED = 8
+"""Times the context of a model that publications reach by scaling its positions."""
 MOST_BATCHED = 1024
 """Requests of a group an engine batches under unlimited load."""
 
