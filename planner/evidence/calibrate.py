@@ -14,6 +14,7 @@ import numpy as np
 from planner.errors import BadFile, UnknownName, nearest
 from planner.evaluate.results import Result
 from planner.evidence.fit import PARAMETERS, ROWS_PER_PARAMETER, Fit, fit, scored, start_of, telling
+from planner.evidence.names import table
 from planner.evidence.predict import Ready
 from planner.evidence.rows import read_table
 from planner.evidence.scores import spread
@@ -105,7 +106,8 @@ def described(
         rows.append(Calibrated(p.name, p.unit, old, value, low, high, fitted, identified))
     enough = len(kept) >= ROWS_PER_PARAMETER * len(found.values) and len(sources) > 1
     basis = "calibrated" if enough else "anchored"
-    text = written(name, like, rows, kept, sources, basis, (median, p90))
+    expected = (median, p90) if enough else (table()["anchored_error"]["median"], table()["anchored_error"]["p90"])
+    text = written(name, like, rows, kept, sources, basis, expected)
     return Calibration(
         stack=name, like=like, chip=chip, rows=len(kept), sources=sources,
         skipped=[{"id": key, "reason": reason} for key, reason in skipped.items()], parameters=rows,
@@ -142,7 +144,7 @@ def written(
         f"  basis: {basis}",
         f"  median_fraction: {errors[0]:.3f}",
         f"  p90_fraction: {errors[1]:.3f}",
-        f'  source: "|ln(predicted / measured)| over {len(kept)} figures of {shown}, in sample"',
+        f'  source: "{of_error(basis, len(kept), shown)}"',
     ]
     return "\n".join(lines) + "\n"
 
@@ -155,6 +157,13 @@ def nested(told: dict[str, str]) -> list[str]:
     experts = [f"    {key.removeprefix(EXPERTS)}: {text}" for key, text in told.items() if key.startswith(EXPERTS)]
     plain = [f"{key}: {text}" for key, text in told.items() if not key.startswith(EXPERTS)]
     return [*(["kernels:", "  experts:"] if experts else []), *experts, *plain]
+
+
+def of_error(basis: str, count: int, sources: str) -> str:
+    """Where an expected error comes from."""
+    if basis == "calibrated":
+        return f"|ln(predicted / measured)| over {count} figures of {sources}, in sample"
+    return f"anchored on {count} of {sources}: other sources predicted from their row of least load"
 
 
 def refit_shipped() -> dict[str, Fit]:
