@@ -16,7 +16,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +25,7 @@ from pydantic import Field
 from planner.errors import BadFile, PlannerError, one_line
 from planner.evaluate.case import case_of
 from planner.evaluate.inputs import Case
+from planner.evidence.csv_file import records
 from planner.evidence.loads import Load, balanced, power_law
 from planner.evidence.names import folder
 from planner.kinds.formats import FormatName
@@ -35,7 +35,6 @@ from planner.specs.library import load_model, load_system
 from planner.specs.yaml_file import read_yaml
 
 NEEDED = ("system", "op", "kernel", "latency_us")
-LARGEST_TABLE = 20_000_000  # bytes
 MODEL = "kimi-k3"
 """Whose layers the rows' shapes are put into."""
 EXPERTS = re.compile(r"^routed_experts_(\d+)x(\d+)_top(\d+)_of_(\d+)$")
@@ -114,7 +113,7 @@ def read_kernels(path: Path) -> tuple[list[KernelRow], list[Skipped]]:
     rows: list[KernelRow] = []
     skipped: list[Skipped] = []
     seen: dict[tuple[Any, ...], int] = {}
-    for line, cells in records(path):
+    for line, cells in records(path, NEEDED):
         try:
             row = kernel_row(line, cells)
             twin = tuple(sorted((name, text) for name, text in cells.items() if name != "latency_us"))
@@ -130,32 +129,6 @@ def read_kernels(path: Path) -> tuple[list[KernelRow], list[Skipped]]:
         first = f"line {skipped[0].line}: {skipped[0].reason}" if skipped else "it has no rows"
         raise BadFile(str(path), f"no row can be priced ({first})", f"needed: {', '.join(NEEDED)}")
     return rows, skipped
-
-
-def records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, cells) of a CSV file with a header; lines that begin with # are comments. Raises BadFile."""
-    if not path.is_file():
-        raise BadFile(str(path), "no such file" if not path.exists() else "is not a file", "give a CSV table")
-    if path.stat().st_size > LARGEST_TABLE:
-        raise BadFile(str(path), f"is over {LARGEST_TABLE:,} bytes", "split the table")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        name = error.__class__.__name__
-        raise BadFile(str(path), f"cannot be read as text ({name})", "save it as UTF-8 CSV") from None
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not line.startswith("#")]
-    reader = csv.reader(line for _, line in lines)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        for name in NEEDED:
-            if name not in header:
-                raise BadFile(str(path), f"has no column {name!r}", f"needed: {', '.join(NEEDED)}")
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                padded = [cell.strip() for cell in cells] + [""] * (len(header) - len(cells))
-                yield lines[reader.line_num - 1][0], dict(zip(header, padded, strict=False))
-    except csv.Error as error:
-        raise BadFile(str(path), str(error), "save it as plain CSV") from None
 
 
 def kernel_row(line: int, cells: dict[str, str]) -> KernelRow:

@@ -18,15 +18,14 @@ load`.
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from planner.errors import BadFile, PlannerError, nearest
+from planner.errors import PlannerError, nearest
+from planner.evidence.csv_file import records
 from planner.evidence.measurement import METRICS, Measurement
 from planner.evidence.names import machine, model_name, stack_name, table, weights_name
 
@@ -36,7 +35,6 @@ KNOWN = (
     "tp", "ep", "dp_attn", "pp", "dcp", "disaggregated", "isl", "osl", "concurrency_or_batch", "prefix_cache_hit",
     "speculative", "note", "quality", "split", "arch_key", "arrivals",
 )  # fmt: skip
-LARGEST_TABLE = 20_000_000  # bytes
 PHASES = {"agg": "served", "served": "served", "prefill": "prefill", "decode": "decode"}
 NUMBER = re.compile(r"^~?\s*(\d+(?:\.\d+)?)")
 DRAWN = 0.9
@@ -60,7 +58,7 @@ class Table:
 def read_table(path: Path) -> Table:
     """The figures of a CSV file. Raises BadFile where no row can be read at all."""
     found, seen = Table(), set[str]()
-    for line, row in records(path):
+    for line, row in records(path, NEEDED, KNOWN):
         name = row.get("id", "").strip() or f"line {line}"
         if name in seen:
             found.skipped[f"{name} (line {line})"] = "the id is given twice"
@@ -75,42 +73,8 @@ def read_table(path: Path) -> Table:
     return found
 
 
-def records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, row) of a CSV file with a header. Raises BadFile."""
-    if not path.is_file():
-        raise BadFile(str(path), "no such file" if not path.exists() else "is not a file", "give a CSV table")
-    if path.stat().st_size > LARGEST_TABLE:
-        raise BadFile(str(path), f"is over {LARGEST_TABLE:,} bytes", "split the table")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(
-            str(path), f"cannot be read as text ({error.__class__.__name__})", "save it as UTF-8 CSV"
-        ) from None
-    reader = csv.reader(text.splitlines())
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        missing = [name for name in NEEDED if name not in header]
-        if missing:
-            raise BadFile(str(path), f"has no column {missing[0]!r}", f"needed: {', '.join(NEEDED)}")
-        for name in header:
-            if name not in KNOWN:
-                raise BadFile(str(path), f"unknown column {name!r}", nearest(name, KNOWN))
-            if header.count(name) > 1:
-                raise BadFile(str(path), f"column {name!r} is given twice", "give each column once")
-        for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) > len(header):
-                cells = cells[: len(header)]
-            yield reader.line_num, dict(zip(header, [*cells, *[""] * (len(header) - len(cells))], strict=True))
-    except csv.Error as error:
-        raise BadFile(f"{path}, line {reader.line_num}", str(error), "save it as plain CSV") from None
-
-
-def figure(row: dict[str, str], group: str) -> Measurement:
+def figure(cell: dict[str, str], group: str) -> Measurement:
     """One row as a figure. Raises Skip with the reason, or UnknownName."""
-    cell = {name: text.strip() for name, text in row.items()}
     metric, phase = metric_of(cell), phase_of(cell)
     host = machine(cell["hardware"])
     model = model_name(cell["model"], cell.get("arch_key", ""))
