@@ -97,7 +97,7 @@ def check_workload(case: Case, workload: Workload) -> None:
     """Lengths within the model's context, a draft where one is asked for. Raises BadWorkload."""
     model, longest = case.model, case.model.max_context
     if workload.isl + workload.osl > longest:
-        what = f"{workload.isl} + {workload.osl} tokens exceed the {longest} of {model.name}"
+        what = f"{workload.isl} + {workload.osl} tokens exceed {longest_context(model)}"
         room = longest - workload.osl
         raise BadWorkload(
             "isl + osl", what, f"with --osl {workload.osl} the largest --isl is {room}" if room > 0 else "ask for less"
@@ -115,6 +115,12 @@ def check_workload(case: Case, workload: Workload) -> None:
         raise BadWorkload(
             "accepted-length", "drafts are verified but none is accepted", "give --accepted-length over 1"
         )
+
+
+def longest_context(model: Model) -> str:
+    """'the 131072 of NAME', with the scaling behind it where there is one."""
+    scaled = f" ({model.context_note})" if model.context_note else ""
+    return f"the {model.max_context} of {model.name}{scaled}"
 
 
 def check_chips(case: Case, chips: int, what: str) -> None:

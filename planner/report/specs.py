@@ -49,7 +49,11 @@ def draw_spec(found: dict[str, Any]) -> None:
     plain.add_column("field")
     plain.add_column("value", overflow="fold")
     for name, value in found.items():
-        if isinstance(value, (int, str, bool)) and name not in ("title", "source", "note", "kind", "name"):
+        if (
+            isinstance(value, (int, str, bool))
+            and value != ""
+            and name not in ("title", "source", "note", "kind", "name")
+        ):
             plain.add_row(
                 name, escape(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planner.errors import BadWorkload
-from planner.evaluate.case import case_of, check_chips, point_of
+from planner.evaluate.case import case_of, check_chips, longest_context, point_of
 from planner.evaluate.estimate import layout_of, memory_of, memory_violations
 from planner.evaluate.influence import assumptions
 from planner.evaluate.inputs import Case, setting
@@ -47,7 +47,7 @@ def fit(
     case = case_of(model, system, stack)
     length = max_len if max_len is not None else case.model.max_context
     if not 1 <= length <= case.model.max_context:
-        what = f"{length} tokens is not within 1 to the {case.model.max_context} of {case.model.name}"
+        what = f"{length} tokens is not within 1 to {longest_context(case.model)}"
         raise BadWorkload("max-len", what, f"use 1 to {case.model.max_context}")
     if concurrency is not None and concurrency < 1:
         raise BadWorkload("concurrency", f"{concurrency} is below 1", "give a whole number from 1")

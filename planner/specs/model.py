@@ -75,6 +75,7 @@ class Model(Record):
     width: Count
     vocabulary: Count
     max_context: Count
+    context_note: str = Field(default="", description="how the longest context comes about, such as by a scaling")
     tied_embeddings: bool
     table_format: FormatName = Field(description="format of embedding and head")
     attention: dict[str, Attention] = Field(min_length=1)

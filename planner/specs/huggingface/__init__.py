@@ -2,6 +2,8 @@
 
     files.py          what a path is: a config, a folder with one, or something else; strict JSON
     config.py         the language part of a config and typed access to its keys, aliases included
+    defaults.py       what a model's class takes where the file leaves a key out
+    rope.py           the longest context, with the scaling of rotary positions
     schemes.py        one reader per quantisation method
     modules.py        module names, and lists that pick some of them
     quantization.py   which format each module's weights have: every spelling in use, ignore lists, mixed tables

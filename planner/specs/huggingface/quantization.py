@@ -108,6 +108,8 @@ def read_scheme(files: Files, config: Config, stated: dict[str, Any]) -> Scheme:
     method = inner.text("", "quant_method", "quant_type")
     if method not in METHODS:
         known = ", ".join(sorted(METHODS))
-        named = repr(method) if method else "no quant_method"
-        raise inner.wrong("quant_method", f"{named}: no such weights are known here", f"known: {known}")
+        if not method:
+            empty = "is missing" if stated else "is missing: the object is empty"
+            raise inner.wrong("quant_method", empty, f"remove quantization_config, or name one of {known}")
+        raise inner.wrong("quant_method", f"{method!r}: no such weights are known here", f"known: {known}")
     return METHODS[method](inner)
