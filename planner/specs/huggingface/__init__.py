@@ -39,6 +39,7 @@ def read(path: Path, name: str = "", source: str = "") -> Model:
     quantization = quantization_of(files, config)
     network = network_of(config, quantization)
     network.notes += quantization.notes(network.table_format)
+    network.cache_format = quantization.cache_format
     place = Path(files.name)
     own = place.resolve().parent.name if place.name == CONFIG else place.stem
     return model_of(config, network, name or own or "model", source or f"{place.name}, read as it is")

@@ -37,6 +37,7 @@ class Network:
     notes: list[str] = field(default_factory=list)
     width: int | None = None
     tied: bool = False
+    cache_format: str | None = None
 
 
 def model_of(config: Config, network: Network, name: str, source: str) -> Model:
@@ -56,6 +57,7 @@ def model_of(config: Config, network: Network, name: str, source: str) -> Model:
         "attention": grouped("attention", [attention for attention, _ in network.layers]),
         "feed_forward": grouped("feed_forward", [feed for _, feed in network.layers]),
         "residual": network.residual,
+        "cache_format": network.cache_format,
         "extras": network.extras,
     }
     data["note"] = " ".join([*network.notes, *noted(config)])
