@@ -7,6 +7,8 @@ them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from planner.specs.model import Model
 
 LAYER, MIXED, FIRST, LAST, DRAFT = "layer", "mixed", "embedding", "head", "draft"
@@ -44,16 +46,35 @@ def whole_model(model: Model) -> Counts:
     return count(model.layer_kinds(), model, True, True)
 
 
-def heaviest(model: Model, pp: int) -> list[Counts]:
-    """The distinct stages of a pipeline of `pp` that no other stage dominates."""
+@dataclass(frozen=True)
+class Stage:
+    """The first of the stages that hold the same: its place, its layers, what it holds, how many are like it."""
+
+    index: int
+    layers: range
+    held: Counts
+    alike: int
+
+
+def distinct(model: Model, pp: int) -> list[Stage]:
+    """The distinct stages of a pipeline of `pp`, in order."""
     kinds = model.layer_kinds()
     size, extra = divmod(len(kinds), pp)
-    found: list[Counts] = []
+    found: list[Stage] = []
     start = 0
-    for stage in range(pp):
-        stop = start + size + (1 if stage < extra else 0)
-        held = count(kinds[start:stop], model, stage == 0, stage == pp - 1)
-        start = stop
-        if held not in found:
-            found.append(held)
+    for index in range(pp):
+        layers = range(start, start + size + (1 if index < extra else 0))
+        held = count(kinds[layers.start : layers.stop], model, index == 0, index == pp - 1)
+        start = layers.stop
+        same = next((place for place, stage in enumerate(found) if stage.held == held), None)
+        if same is None:
+            found.append(Stage(index, layers, held, 1))
+        else:
+            found[same] = replace(found[same], alike=found[same].alike + 1)
+    return found
+
+
+def heaviest(model: Model, pp: int) -> list[Counts]:
+    """What the distinct stages hold that no other stage dominates."""
+    found = [stage.held for stage in distinct(model, pp)]
     return [a for a in found if not any(a is not b and all(b[k] >= a[k] for k in a) for b in found)]

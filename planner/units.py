@@ -120,20 +120,26 @@ def show(value: float | None, unit: str) -> str:
     if unit == "USD/s":
         return f"{value * 3600:.4g} USD/h"
     if unit not in SCALES:
-        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+        return f"{value:,.4g}" if abs(value) < ROUNDS_TO_1E4 else f"{value:,.0f}"
     for factor, name in SCALES[unit]:
         if abs(value) >= factor:
             return f"{value / factor:.4g} {name}"
     return f"{value:.4g} {unit}"
 
 
+ROUNDS_TO_1E3, ROUNDS_TO_1E4 = 999.5, 9999.5
+"""From here on three or four digits would be written with an exponent."""
+
+
 def show_time(seconds: float) -> str:
-    """Seconds for people: 0.0191 -> '19.1 ms'."""
+    """Seconds for people: 0.0191 -> '19.1 ms', and never '1e+03 ms': what rounds up to a unit takes it."""
     size = abs(seconds)
     if size >= 100 or size == 0:
         return f"{seconds:,.0f} s"
     if size >= 1:
         return f"{seconds:.2f} s"
-    if size >= 1e-3:
+    if size * 1e3 >= ROUNDS_TO_1E3:
+        return f"{seconds:.3g} s"
+    if size * 1e6 >= ROUNDS_TO_1E3:
         return f"{seconds * 1e3:.3g} ms"
     return f"{seconds * 1e6:.3g} us"

@@ -124,7 +124,7 @@ def test_folders_and_paths(tmp_path: Path) -> None:
         ({"linear_num_key_heads": 16}, "stands for linear attention"),
         ({"hc_mult": 4}, "stands for streams"),
         ({"architectures": ["LlamaForCausalLMEagle3"]}, "is a draft model"),
-        ({"architectures": ["LlamaForSequenceClassification"]}, "no language model that writes"),
+        ({"architectures": ["LlamaForSequenceClassification"]}, "does not generate text"),
         ({"architectures": "LlamaForCausalLM"}, "not a list of names"),
     ],
     ids=str,

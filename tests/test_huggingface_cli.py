@@ -156,7 +156,7 @@ def test_the_hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub is an extra, and the line says how to get it."""
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(BadFile, match=r"capacity-planner\[hub\]"):
+    with pytest.raises(BadFile, match=r"pip install '\.\[hub\]'"):
         load_model("hf:org/repo")
 
 

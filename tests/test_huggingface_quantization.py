@@ -152,7 +152,7 @@ def test_a_quantised_head_is_noted(tmp_path: Path) -> None:
     [
         ({"quant_method": "quark"}, "quant_method: 'quark'"),
         ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "no such weights"),
-        ({}, "no quant_method"),
+        ({}, "quant_method: is missing: the object is empty"),
         ({"quant_method": "fp8", "weight_block_size": [64, 64]}, "128 x 128"),
         ({"quant_method": "gptq", "bits": 4, "group_size": 64}, "groups of 64"),
         ({"quant_method": "gptq", "bits": 3, "group_size": 128}, "3 bits"),

@@ -18,7 +18,7 @@ from planner.evaluate.case import case_of, point_of
 from planner.evaluate.estimate import estimate, run
 from planner.evaluate.inputs import Case
 from planner.layout import Layout, legal
-from planner.model.memory import left
+from planner.model.memory import allowed
 from planner.record import Figure
 from planner.search.fit import fit
 from planner.specs.library import load_model
@@ -383,7 +383,7 @@ def test_a_memory_fraction_means_what_its_engine_says(meaning: str, room: float)
         stack=SimpleNamespace(memory_meaning=meaning),
         chip=SimpleNamespace(memory=120.0, usable_memory=100.0),
     )
-    assert left(50.0, 20.0, on) == pytest.approx(room, rel=1e-12)
+    assert allowed(50.0, 20.0, on) - 20.0 - 50.0 == pytest.approx(room, rel=1e-12)
     base = DEPLOYMENTS[0]
     slack = {m: quantities(replace(base, stack_changes={"memory_meaning": m})) for m in ("all", "static", "free")}
     fits = {m: q["memory_slack_bytes"] for m, q in slack.items()}

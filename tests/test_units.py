@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import BadUnit
+from planner.report.numbers import span, written
 from planner.units import EXAMPLES, UNITS, parse, parse_count, show, show_time
 
 few = settings(derandomize=True, max_examples=200, deadline=None)
@@ -168,3 +169,26 @@ def test_any_text_is_a_count_or_refused(text: str) -> None:
     except BadUnit as error:
         found = error
     assert "\n" not in str(found) if isinstance(found, BadUnit) else isinstance(found, int)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.9996, "1 s"), (0.99949, "999 ms"), (1.0, "1.00 s"), (9.996e-4, "1 ms"), (9.99e-4, "999 us"), (0.617, "617 ms")],
+)
+def test_what_rounds_up_to_a_unit_takes_it(seconds: float, text: str) -> None:
+    """Never 1e+03 of the smaller one."""
+    assert show_time(seconds) == text
+
+
+def test_no_exponents_for_people() -> None:
+    """A range across a unit, and rates and counts just below a power of ten."""
+    assert span([0.617, 0.9997], "s") == "[dim]617 ms-1 s[/dim]"
+    assert written(999.7, "1/s") == "1,000"
+    assert show(9999.9, "1") == "10,000"
+
+
+@given(st.floats(1e-6, 1e5))
+@settings(max_examples=300)
+def test_times_have_no_exponent(seconds: float) -> None:
+    """Whatever the size, from a microsecond up."""
+    assert "e" not in show_time(seconds)

@@ -124,16 +124,17 @@ def estimate(
 def fit(
     model: o.Name, on: o.On, layout: o.AnyLayout = None, max_len: o.MaxLen = None, concurrency: o.AnyConcurrency = None,
     stack: o.StackName = None, kv_dtype: o.KvDtype = "bf16", state_dtype: o.StateDtype = "fp32", chunk: o.Chunk = None,
-    memory_fraction: o.MemoryFraction = None, vision: o.Vision = False, as_json: o.Json = False,
+    memory_fraction: o.MemoryFraction = None, draft_tokens: o.DraftTokens = "0", vision: o.Vision = False,
+    as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Memory of one chip and of the pool, the largest concurrency and context, the fewest chips."""
-    from planner.report.table import draw_fit
+    from planner.report.fit import draw_fit
     from planner.search.fit import fit as measure
 
     workload = o.workload_of(
         isl="1", osl="1", kv_dtype=kv_dtype, state_dtype=state_dtype, chunk=chunk, arrivals="steady",
-        memory_fraction=memory_fraction, prefix_hit="0", routing_skew="1", draft_tokens="0", accepted_length="1",
-        vision=vision,
+        memory_fraction=memory_fraction, prefix_hit="0", routing_skew="1", draft_tokens=draft_tokens,
+        accepted_length="1", vision=vision,
     )  # fmt: skip
     answer = measure(
         model, on, layout=layout, stack=stack, max_len=o.maybe_count(max_len, "--max-len"),

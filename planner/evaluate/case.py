@@ -100,14 +100,12 @@ def check_workload(case: Case, workload: Workload) -> None:
     """Lengths within the model's context, a draft where one is asked for. Raises BadWorkload."""
     model, longest = case.model, case.model.max_context
     if workload.isl + workload.osl > longest:
-        what = f"{workload.isl} + {workload.osl} tokens exceed the {longest} of {model.name}"
+        what = f"{workload.isl} + {workload.osl} tokens exceed {longest_context(model)}"
         room = longest - workload.osl
         raise BadWorkload(
             "isl + osl", what, f"with --osl {workload.osl} the largest --isl is {room}" if room > 0 else "ask for less"
         )
-    if workload.draft_tokens and model.draft is None and not own_draft.stored(model):
-        what = f"{model.name} names no draft model and has no draft layers of its own"
-        raise BadWorkload("draft-tokens", what, "add `draft` to the model's YAML")
+    check_draft(model, workload)
     if workload.accepted_length > workload.draft_tokens + 1:
         most = workload.draft_tokens + 1
         what = (
@@ -118,6 +116,27 @@ def check_workload(case: Case, workload: Workload) -> None:
         raise BadWorkload(
             "accepted-length", "drafts are verified but none is accepted", "give --accepted-length over 1"
         )
+
+
+def check_draft(model: Model, workload: Workload) -> None:
+    """A draft where one is asked for. Raises BadWorkload."""
+    if workload.draft_tokens and model.draft is None and not own_draft.stored(model):
+        what = f"{model.name} names no draft model and has no draft layers of its own"
+        raise BadWorkload("draft-tokens", what, "add `draft` to the model's YAML")
+
+
+def notes_on(model: Model, workload: Workload) -> list[str]:
+    """What a reader of the answer should know of the question."""
+    asked = model.cache_format
+    if asked is None or asked == workload.kv_format:
+        return []
+    return [f"the checkpoint asks for a cache in {asked}, and this answer has {workload.kv_format}: see --kv-dtype"]
+
+
+def longest_context(model: Model) -> str:
+    """'the 131072 of NAME', with the scaling behind it where there is one."""
+    scaled = f" ({model.context_note})" if model.context_note else ""
+    return f"the {model.max_context} of {model.name}{scaled}"
 
 
 def check_chips(case: Case, chips: int, what: str) -> None:

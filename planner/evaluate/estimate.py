@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.errors import BadSpec
 from planner.evaluate import breakdown
-from planner.evaluate.case import Point, check_load, placed
+from planner.evaluate.case import Point, check_load, notes_on, placed
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Cost, Decode, Estimate, LayoutAnswer, Memory, Pool, Prefill, Serving
 from planner.layout import KEYS, Layout
@@ -109,6 +109,7 @@ def assemble(
         range_basis=range_basis(),
         expected_error=case.stack.expected_error.model_dump(),
         assumptions=assumed,
+        notes=notes_on(case.model, workload),
     )  # fmt: skip
 
 
@@ -125,12 +126,16 @@ def layout_of(layout: Layout, replicas: int, lent: int) -> LayoutAnswer:
     return LayoutAnswer(**keys, chips=layout.chips, replicas=replicas, chips_lent=lent, text=str(layout))
 
 
-def memory_of(case: Case, q: dict[str, Any], length: int, lent: int, by: str = "used_bytes") -> Memory:
-    """Memory of one chip: of the fullest stage at this load, or (`by` requests) of the stage that fits the fewest."""
+def worst_stage(q: dict[str, Any], by: str) -> int:
+    """The place among the stages evaluated of the fullest at this load, or (`by` requests) that fits the fewest."""
     stages = [i for i in range(len(q)) if f"memory_stage{i}_requests" in q]
     keys = {i: (q[f"memory_stage{i}_requests"], -q[f"memory_stage{i}_used_bytes"]) for i in stages}
-    worst = min(stages, key=lambda i: keys[i] if by == "requests" else keys[i][1])
-    stage = f"memory_stage{worst}_"
+    return min(stages, key=lambda i: keys[i] if by == "requests" else keys[i][1])
+
+
+def memory_of(case: Case, q: dict[str, Any], length: int, lent: int, by: str = "used_bytes") -> Memory:
+    """Memory of one chip: of the fullest stage at this load, or (`by` requests) of the stage that fits the fewest."""
+    stage = f"memory_stage{worst_stage(q, by)}_"
     weights = q[stage + "weights_bytes"]
     budget = q[stage + "budget_bytes"]
     most = int(q["memory_max_concurrency"])
@@ -140,7 +145,9 @@ def memory_of(case: Case, q: dict[str, Any], length: int, lent: int, by: str = "
         binding="weights" if budget < 0 else "memory",
         policy=case.stack.memory_policy,
         capacity_bytes_per_chip=case.chip.holds().value,
-        usable_bytes_per_chip=q["memory_usable_bytes"],
+        usable_bytes_per_chip=q["memory_usable_bytes"]
+        if case.stack.memory_meaning != "free"
+        else weights + other + budget,
         weights_bytes_per_chip=weights,
         activations_bytes_per_chip=q["memory_activations_bytes"],
         buffers_bytes_per_chip=q["memory_buffers_bytes"],

@@ -37,7 +37,8 @@ class LayoutAnswer(Result):
         """'TP8 DP2 EP16 x 4 replicas, 64 chips (8 idle)'."""
         copies = f" x {self.replicas} replicas" if self.replicas > 1 else ""
         idle = self.chips_lent - self.replicas * self.chips
-        return f"{self.text}{copies}, {self.chips_lent} chips" + (f" ({idle} idle)" if idle else "")
+        lent = f"{self.chips_lent} chip{'s' if self.chips_lent > 1 else ''}"
+        return f"{self.text}{copies}, {lent}" + (f" ({idle} idle)" if idle else "")
 
 
 @dataclass(frozen=True)
@@ -76,16 +77,44 @@ class Memory(Result):
 
 
 @dataclass(frozen=True)
+class Server(Result):
+    """One server where every chip holds what one of the fullest stage does: its chips, and their memory together."""
+
+    chips: int
+    servers: int
+    capacity_bytes: float
+    usable_bytes: float
+    weights_bytes: float
+    requests_bytes: float
+    other_bytes: float
+    used_bytes: float
+
+
+@dataclass(frozen=True)
 class Fit(Memory):
-    """`planner fit`."""
+    """`planner fit`.
+
+    stages: every distinct pipeline stage, the first of those alike; worst_stage: the place of the one that is fullest.
+    padding: what kernels and tables add to the weights of one chip of that stage.
+    reserved_fits: the load asked for, or one request, is admitted by an engine that reserves whole blocks.
+    """
 
     model: str = ""
     system: str = ""
     stack: str = ""
     layout: LayoutAnswer | None = None
     concurrency: int | None = None
+    memory_fraction: float = 0.0
+    draft_tokens: int = 0
+    reserved_fits: bool = False
+    worst_stage: int = 0
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    server: Server | None = None
+    padding: list[dict[str, Any]] = field(default_factory=list)
     min_chips: int | None = None
+    min_chips_layout: str | None = None
     max_length: int | None = None
+    notes: list[str] = field(default_factory=list)
     violations: list[dict[str, Any]] = field(default_factory=list)
     assumptions: list[dict[str, Any]] = field(default_factory=list)
 
@@ -152,6 +181,7 @@ class Estimate(Result):
     range_basis: str
     expected_error: dict[str, Any]
     assumptions: list[dict[str, Any]]
+    notes: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         tpot = f"{self.decode.tpot_s:.4g} s" if self.decode.tpot_s is not None else "-"

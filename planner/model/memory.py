@@ -1,6 +1,6 @@
 """Memory of one chip: weights, cache, state, activations, buffers, runtime, against a fraction of its capacity.
 
-    budget_i   = fraction x capacity - runtime - activations - buffers - weights_i      (or as `left` says)
+    budget_i   = fraction x capacity - runtime - activations - buffers - weights_i      (or as `allowed` says)
     requests_i = floor(budget_i / request_i)                    stage i; the fewest over the stages hold
     request_i  = length x cache growth + state and windows filled at that length, over the stage's layers
 DP copies attention and dense weights; EP x ETP splits experts; what a group says is copied is held by every rank.
@@ -76,8 +76,7 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
     buffer = buffers(say, shape, busy, on)
     runtime = say("runtime_bytes", on.stack.runtime, "contexts, graphs and workspaces")
     other = say("other_bytes", runtime + active + buffer, "what is neither weight nor request")
-    say("usable_bytes", on.ask.memory_fraction * capacity(on), "memory the fraction allows")
-    fits, reserved, slacks = [], [], []
+    fits, reserved, slacks, usable = [], [], [], []
     for i in range(shape.stages):
         counts = on.layout.stages[i]
         inner = say.scope(f"stage{i}")
@@ -85,7 +84,8 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
         token = inner("token_bytes", over_layers(growing, counts), f"cache of one token, stage {i}")
         state = inner("state_bytes", over_layers(constant, counts), f"state of one sequence, stage {i}")
         request = inner("request_bytes", token * on.ask.length + state, f"one request of full length, stage {i}")
-        budget = inner("budget_bytes", left(weights, other, on), f"for requests, stage {i}")
+        usable.append(allowed(weights, other, on))
+        budget = inner("budget_bytes", usable[-1] - other - weights, f"for requests, stage {i}")
         taken = over_layers(blocks, counts)
         taken = inner("reserved_bytes", taken, f"what an engine reserves for one request, stage {i}")
         least = on.constant.least_request_bytes
@@ -93,6 +93,7 @@ def memory(say: Say, shape: Structure, group: Q, busy: Any, on: Any) -> None:
         reserved.append(whole(budget / maximum(taken, least)))
         slacks.append(inner("slack_bytes", budget - group * request, f"room left in stage {i}"))
         inner("used_bytes", weights + group * request, f"weights and requests in stage {i}")
+    say("usable_bytes", minimum(*usable), "memory the fraction allows")
     fewest = say("requests", maximum(minimum(*fits), 0), "requests of a group that fit in every stage")
     replicas = on.layout.dp * on.layout.replicas
     say("max_concurrency", fewest * replicas, "requests that fit, whole deployment")
@@ -106,19 +107,19 @@ def capacity(on: Any) -> Q:
     return on.chip.memory if on.chip.usable_memory is None else on.chip.usable_memory
 
 
-def left(weights: Q, other: Q, on: Any) -> Q:
-    """Bytes for requests beside `weights` and the rest, by what the engine's fraction f means.
+def allowed(weights: Q, other: Q, on: Any) -> Q:
+    """Bytes a chip may hold, by what the engine's fraction f means.
 
-    all      f capacity - other - weights                          f bounds everything together (vLLM)
-    static   min(f capacity, capacity - other) - weights           f bounds weights and cache alone (SGLang)
-    free     f (capacity - other - weights)                        f is taken of what is left free (TensorRT-LLM)
+    all      f capacity                                            f bounds everything together (vLLM)
+    static   min(f capacity + other, capacity)                     f bounds weights and cache alone (SGLang)
+    free     other + weights + f (capacity - other - weights)      f is taken of what is left free (TensorRT-LLM)
     """
     share, whole_chip = on.ask.memory_fraction, capacity(on)
     if on.stack.memory_meaning == "all":
-        return share * whole_chip - other - weights
+        return share * whole_chip
     if on.stack.memory_meaning == "static":
-        return minimum(share * whole_chip, whole_chip - other) - weights
-    return share * (whole_chip - other - weights)
+        return minimum(share * whole_chip + other, whole_chip)
+    return other + weights + share * (whole_chip - other - weights)
 
 
 def pool(say: Say, held: Costs, growing: Costs, constant: Costs, group: Q, other: Q, on: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.units import show, show_time
+from planner.units import ROUNDS_TO_1E3, show, show_time
 
 
 def span(pair: list[float] | None, unit: str) -> str:
@@ -30,7 +30,7 @@ def written(value: float | None, unit: str) -> str:
     if unit == "s":
         return show_time(value)
     if unit == "1/s":
-        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+        return f"{value:,.0f}" if value >= ROUNDS_TO_1E3 else f"{value:.3g}"
     return show(value, unit)
 
 

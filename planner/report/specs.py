@@ -49,7 +49,11 @@ def draw_spec(found: dict[str, Any]) -> None:
     plain.add_column("field")
     plain.add_column("value", overflow="fold")
     for name, value in found.items():
-        if isinstance(value, (int, str, bool)) and name not in ("title", "source", "note", "kind", "name"):
+        if (
+            isinstance(value, (int, str, bool))
+            and value != ""
+            and name not in ("title", "source", "note", "kind", "name")
+        ):
             plain.add_row(
                 name, escape(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
             )
@@ -81,6 +85,9 @@ def draw_derived(found: dict[str, Any]) -> None:
     rows.add_row("active a token", f"{active:,}", stated or "head counted, input embedding not")
     if derived["draft_params"]:
         rows.add_row("draft layers", f"{derived['draft_params']:,}", "counted apart")
+    if derived["vision_params"]:
+        held = show(derived["weights_bytes_by_part"]["vision"], "B")
+        rows.add_row("vision", f"{derived['vision_params']:,}", f"counted apart, {held}; loaded with --vision")
     rows.add_row("weights as shipped", show(derived["weights_bytes"], "B"), f"{derived['weights_bytes']:,} B")
     rows.add_row("cache a token", f"{derived['kv_bytes_per_token']:,.0f} B", derived["kv_format"])
     if derived["kv_bytes_per_token_with_draft"]:

@@ -208,6 +208,11 @@ def draw_estimate(answer: Estimate) -> None:
     out.print(f"[dim]ranges: {answer.range_basis}; expected error {answer.expected_error['basis']} "
               f"{share(answer.expected_error['median_fraction'])} median[/dim]")  # fmt: skip
     draw_memory(answer.memory)
+    out.print(
+        f"{pool(answer.memory)}; {answer.memory.max_concurrency:,} requests of {answer.memory.length:,} tokens fit"
+    )
+    for note in answer.notes:
+        out.print(f"[bold]note:[/bold] {escape(note)}")
     draw_operators(answer.breakdown)
     draw_assumptions(answer)
 
@@ -231,7 +236,7 @@ def headlines(answer: Estimate) -> list[tuple[str, str, float | None, str]]:
 
 
 def draw_memory(memory: Memory) -> None:
-    """One chip as a bar, the pool as a line."""
+    """One chip as a bar."""
     out = console()
     out.print("\n[bold]Memory of a chip of the fullest stage[/bold]")
     other = memory.activations_bytes_per_chip + memory.buffers_bytes_per_chip
@@ -244,10 +249,11 @@ def draw_memory(memory: Memory) -> None:
     ]
     for line in plot.bar(parts, memory.capacity_bytes_per_chip):
         out.print(line, markup=False)
-    out.print(
-        f"pool {memory.pool.used_bytes / 1e12:.2f} of {memory.pool.capacity_bytes / 1e12:.3g} TB; "
-        f"{memory.max_concurrency:,} requests of {memory.length:,} tokens fit"
-    )
+
+
+def pool(memory: Memory) -> str:
+    """All chips of the deployment together."""
+    return f"pool {memory.pool.used_bytes / 1e12:.2f} of {memory.pool.capacity_bytes / 1e12:.3g} TB"
 
 
 def draw_operators(rows: list[dict[str, Any]]) -> None:
@@ -281,39 +287,3 @@ def draw_operators(rows: list[dict[str, Any]]) -> None:
                 *((r["sentence"],) if wide else ()),
             )  # fmt: skip
         out.print(grid)
-
-
-def draw_fit(answer: Fit) -> None:
-    """Memory of one layout."""
-    out = console()
-    where = answer.layout.placed if answer.layout else ""
-    out.print(f"[bold]{answer.model} on {answer.system}[/bold], {where}")
-    for violation in answer.violations:
-        out.print(f"[bold]does not fit:[/bold] {escape(violation['sentence'])}")
-    rows = table()
-    rows.add_column("one chip, fullest stage")
-    rows.add_column("", justify="right")
-    for label, value in (
-        ("capacity", answer.capacity_bytes_per_chip),
-        ("usable", answer.usable_bytes_per_chip),
-        ("weights", answer.weights_bytes_per_chip),
-        ("activations", answer.activations_bytes_per_chip),
-        ("communication buffers", answer.buffers_bytes_per_chip),
-        ("runtime", answer.runtime_bytes_per_chip),
-        ("left for requests", answer.kv_budget_bytes_per_chip),
-        ("cache per token", answer.kv_bytes_per_token_per_chip),
-        ("state per sequence", answer.state_bytes_per_sequence_per_chip),
-        (f"one request of {answer.length:,} tokens", answer.request_bytes_per_chip),
-    ):
-        rows.add_row(label, show(value, "B"))
-    out.print(rows)
-    draw_memory(answer)
-    block = f"in blocks of {answer.reserved_block_tokens:,} tokens"
-    blocks = f"{answer.reserved_max_concurrency:,} as an engine admits them, {block}"
-    out.print(f"requests of {answer.length:,} tokens: {answer.max_concurrency:,} by their bytes, {blocks}")
-    most = f"{answer.max_length:,} tokens" if answer.max_length else "none fits"
-    out.print(f"longest request with {answer.concurrency or 1:,} in flight: {most}")
-    fewest = f"{answer.min_chips:,}" if answer.min_chips else "not found"
-    out.print(f"fewest chips that hold one such request: {fewest}")
-    out.print(f"[dim]memory fraction: {escape(answer.policy)}[/dim]")
-    draw_assumptions(answer)

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from planner.errors import BadWorkload
-from planner.evaluate.case import case_of, check_chips, point_of
-from planner.evaluate.estimate import layout_of, memory_of, memory_violations
+from planner.evaluate.case import (
+    Point,
+    case_of,
+    check_chips,
+    check_draft,
+    longest_context,
+    notes_on,
+    point_of,
+    shape_of,
+)
+from planner.evaluate.estimate import layout_of, memory_of, memory_violations, worst_stage
 from planner.evaluate.influence import assumptions
-from planner.evaluate.inputs import Case, setting
-from planner.evaluate.results import Fit
+from planner.evaluate.inputs import Case
+from planner.evaluate.results import Fit, Memory, Server
 from planner.evaluate.totals import totals
 from planner.layout import Layout, legal
-from planner.model.deployment import capacity
-from planner.quantities import Numbers
+from planner.search.padding import named, padding
 from planner.search.space import candidates, most_requests, space_of
 from planner.specs.hardware import System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
 from planner.specs.workload import Workload
+from planner.stages import distinct
 
 EVERY_COUNT, COARSE, FURTHER, MOST_CHIPS = 64, 8, 4, 8192
 """`min_chips` tries every count from the lower bound on, then multiples of eight up to four times as many."""
@@ -42,12 +52,12 @@ def fit(
 
     layout: None takes the legal layout on all chips that holds the most requests. max_len: None takes the model's
     context.
-    workload: formats, chunk and memory fraction; its lengths do not matter. Raises BadInput leaves.
+    workload: formats, chunk, memory fraction and drafts; its lengths do not matter. Raises BadInput leaves.
     """
     case = case_of(model, system, stack)
     length = max_len if max_len is not None else case.model.max_context
     if not 1 <= length <= case.model.max_context:
-        what = f"{length} tokens is not within 1 to the {case.model.max_context} of {case.model.name}"
+        what = f"{length} tokens is not within 1 to {longest_context(case.model)}"
         raise BadWorkload("max-len", what, f"use 1 to {case.model.max_context}")
     if concurrency is not None and concurrency < 1:
         raise BadWorkload("concurrency", f"{concurrency} is below 1", "give a whole number from 1")
@@ -55,17 +65,23 @@ def fit(
     one = base.model_copy(
         update={"isl": max(length - 1, 1), "osl": min(1, length - 1) or 1, "concurrency": concurrency or 1}
     )
+    check_draft(case.model, base)
     found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
     if found is None:
         found, replicas, lent = roomiest(case, one, length)
     else:
         replicas, lent = 1, found.chips
     check_chips(case, found.chips, "the layout takes")
-    q = quantities(case, found, one, replicas, lent, length)
+    placed = every_stage(case, found, one, replicas, lent, length)
+    q, on = named(placed)
     most = int(q["memory_max_concurrency"])
     if concurrency is None and most > 0:
-        q = quantities(case, found, one.model_copy(update={"concurrency": most}), replicas, lent, length)
+        placed = every_stage(case, found, one.model_copy(update={"concurrency": most}), replicas, lent, length)
+        q, on = named(placed)
     memory = memory_of(case, q, length, lent, by="requests")
+    worst = worst_stage(q, "requests")
+    stages = stages_of(case, found, replicas, q)
+    fewest, smallest = min_chips(case, one, length)
     point = point_of(case, found, one, replicas, lent, length)
     return Fit(
         **memory.__dict__,
@@ -74,8 +90,17 @@ def fit(
         stack=case.stack.name,
         layout=layout_of(found, replicas, lent),
         concurrency=concurrency,
-        min_chips=min_chips(case, one, length),
+        memory_fraction=placed.values["ask.memory_fraction"],
+        draft_tokens=one.draft_tokens,
+        reserved_fits=memory.reserved_max_concurrency >= (concurrency or 1),
+        worst_stage=stages[worst]["stage"],
+        stages=stages,
+        server=server_of(case, memory, lent),
+        padding=padding(placed, worst, q, on),
+        min_chips=fewest,
+        min_chips_layout=smallest,
         max_length=longest(case, found, one, replicas, lent),
+        notes=notes_on(case.model, one),
         violations=memory_violations(q, memory),
         assumptions=assumptions(point.shape, point.values, point.raw, point.leaves, MEMORY_HEADLINES)[0],
     )
@@ -88,12 +113,52 @@ MEMORY_HEADLINES = {
 }
 
 
+def every_stage(case: Case, layout: Layout, workload: Workload, replicas: int, lent: int, length: int) -> Point:
+    """A deployment with all its distinct stages, those too that another dominates."""
+    point = point_of(case, layout, workload, replicas, lent, length)
+    stages = distinct(case.model, layout.pp)
+    values = {name: value for name, value in point.values.items() if not name.startswith("layout.stage")}
+    for i, stage in enumerate(stages):
+        values |= {f"layout.stage{i}.{group}": float(count) for group, count in stage.held.items()}
+    return replace(point, shape=shape_of(case, workload, len(stages)), values=values)
+
+
+def stages_of(case: Case, layout: Layout, replicas: int, q: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every distinct stage: its place, layers, and what one chip of it holds."""
+    return [
+        {
+            "stage": stage.index,
+            "alike": stage.alike,
+            "layers": f"{stage.layers.start}-{stage.layers.stop - 1}",
+            "weights_bytes_per_chip": q[f"memory_stage{i}_weights_bytes"],
+            "kv_bytes_per_token_per_chip": q[f"memory_stage{i}_token_bytes"],
+            "state_bytes_per_sequence_per_chip": q[f"memory_stage{i}_state_bytes"],
+            "request_bytes_per_chip": q[f"memory_stage{i}_request_bytes"],
+            "max_concurrency": max(int(q[f"memory_stage{i}_requests"]), 0) * layout.dp * replicas,
+        }
+        for i, stage in enumerate(distinct(case.model, layout.pp))
+    ]
+
+
+def server_of(case: Case, memory: Memory, lent: int) -> Server:
+    """One server's memory, every chip counted as the fullest stage's."""
+    chips = min(case.system.chips_per_server, lent)
+    other = memory.activations_bytes_per_chip + memory.buffers_bytes_per_chip + memory.runtime_bytes_per_chip
+    requests = memory.used_bytes_per_chip - memory.weights_bytes_per_chip - other
+    each = (
+        memory.capacity_bytes_per_chip,
+        memory.usable_bytes_per_chip,
+        memory.weights_bytes_per_chip,
+        requests,
+        other,
+        memory.used_bytes_per_chip,
+    )
+    return Server(chips, math.ceil(lent / chips), *(chips * size for size in each))
+
+
 def quantities(case: Case, layout: Layout, workload: Workload, replicas: int, lent: int, length: int) -> dict[str, Any]:
     """The named quantities of memory alone."""
-    point = point_of(case, layout, workload, replicas, lent, length)
-    say = Numbers()
-    capacity(say, point.shape, setting(point.shape, point.values, point.raw))
-    return {name: quantity.value for name, quantity in say.rows.items()}
+    return named(point_of(case, layout, workload, replicas, lent, length))[0]
 
 
 def longest(case: Case, layout: Layout, workload: Workload, replicas: int, lent: int) -> int | None:
@@ -116,12 +181,16 @@ def roomiest(case: Case, workload: Workload, length: int) -> tuple[Layout, int, 
     return space.layouts[best], lent // space.layouts[best].chips, lent
 
 
-def min_chips(case: Case, workload: Workload, length: int) -> int | None:
-    """The fewest chips on which some legal layout holds one request of this length; None when none is found."""
-    usable = case.chip.holds().value * (workload.memory_fraction or case.stack.memory_fraction.value)
+def min_chips(case: Case, workload: Workload, length: int) -> tuple[int, str] | tuple[None, None]:
+    """(the fewest chips on which some legal layout holds one request of this length, the layout).
+
+    Of several layouts the roomiest without context ranks and redundant experts, if there is one.
+    """
+    fraction = workload.memory_fraction or case.stack.memory_fraction.value
+    usable = case.chip.holds().value * (1 if case.stack.memory_meaning == "free" else fraction)
     start = max(1, math.ceil(totals(case.model).text_bytes / usable))
     if start > MOST_CHIPS:
-        return None
+        return None, None
     every = range(start, start + EVERY_COUNT)
     coarse = range((every.stop + COARSE - 1) // COARSE * COARSE, min(every.stop * FURTHER, MOST_CHIPS), COARSE)
     for chips in (*every, *coarse):
@@ -130,6 +199,10 @@ def min_chips(case: Case, workload: Workload, length: int) -> int | None:
             continue
         space = space_of(case, workload, chips, layouts)
         space.values["ask.length"] = float(length)
-        if np.any(most_requests(space) >= 1):
-            return chips
-    return None
+        most = most_requests(space)
+        if np.any(most >= 1):
+            held = most * space.values["layout.dp"]
+            plain = [layout.cp == 1 and layout.red == 0 for layout in layouts]
+            best = max(range(len(layouts)), key=lambda i: (held[i] >= 1 and plain[i], held[i], layouts[i].tp))
+            return chips, str(layouts[best])
+    return None, None

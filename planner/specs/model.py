@@ -75,8 +75,10 @@ class Model(Record):
     width: Count
     vocabulary: Count
     max_context: Count
+    context_note: str = Field(default="", description="how the longest context comes about, such as by a scaling")
     tied_embeddings: bool
     table_format: FormatName = Field(description="format of embedding and head")
+    cache_format: FormatName | None = Field(default=None, description="format the checkpoint asks its cache to have")
     attention: dict[str, Attention] = Field(min_length=1)
     feed_forward: dict[str, FeedForward] = Field(min_length=1)
     residual: Residual

@@ -2,6 +2,8 @@
 
     files.py          what a path is: a config, a folder with one, or something else; strict JSON
     config.py         the language part of a config and typed access to its keys, aliases included
+    defaults.py       what a model's class takes where the file leaves a key out
+    rope.py           the longest context, with the scaling of rotary positions
     schemes.py        one reader per quantisation method
     modules.py        module names, and lists that pick some of them
     quantization.py   which format each module's weights have: every spelling in use, ignore lists, mixed tables
@@ -37,6 +39,7 @@ def read(path: Path, name: str = "", source: str = "") -> Model:
     quantization = quantization_of(files, config)
     network = network_of(config, quantization)
     network.notes += quantization.notes(network.table_format)
+    network.cache_format = quantization.cache_format
     place = Path(files.name)
     own = place.resolve().parent.name if place.name == CONFIG else place.stem
     return model_of(config, network, name or own or "model", source or f"{place.name}, read as it is")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planner.errors import BadSpec
+from planner.specs.huggingface.defaults import CLASSES, TYPES, UNKNOWN
 from planner.specs.huggingface.files import Files
 
 PARTS = ("llm_config", "text_config", "language_config", "thinker_config")
@@ -27,27 +29,56 @@ MOST_LAYERS = 10_000
 
 @dataclass(frozen=True)
 class Config:
-    """The language part. `root` is the whole config; `where` names the file."""
+    """The language part. `root` is the whole config; `where` names the file.
+
+    A key that is there counts, null included; one that is left out takes what the model's class has for it. defaults:
+    the class's; taken: those that were read, for a note.
+    """
 
     where: str
     data: dict[str, Any]
     root: dict[str, Any]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
 
     def wrong(self, key: str, what: str, do: str = "check the config") -> BadSpec:
         """The error to raise about a key."""
         return BadSpec(self.where, f"{key}: {what}", do)
 
+    def with_keys(self, **changes: Any) -> Config:
+        """The same config with keys laid over it."""
+        return replace(self, data={**self.data, **changes})
+
+    def stated(self, *keys: str) -> tuple[str, Any] | None:
+        """(alias, value) of the first alias that is not null, by the file or else by the class; None for null."""
+        found = next(((key, self.data[key]) for key in keys if self.data.get(key) is not None), None)
+        if found is not None or any(key in self.data for key in keys):
+            return found
+        found = next(((key, self.defaults[key]) for key in keys if self.defaults.get(key) is not None), None)
+        if found is not None and isinstance(found[1], int) and not isinstance(found[1], bool):
+            self.taken[found[0]] = found[1]
+        return found
+
+    def known(self, *keys: str) -> None:
+        """Raises BadSpec where neither the file nor the class says anything of a key, null included."""
+        if not any(key in self.data or key in self.defaults for key in keys):
+            what = "is missing, and its class has no default known here"
+            raise self.wrong(" or ".join(keys), what, "give the whole config.json of the model")
+
     def get(self, *keys: str) -> Any:
-        """The first of the aliases that is there and not null, else None."""
-        for key in keys:
-            if self.data.get(key) is not None:
-                return self.data[key]
-        return None
+        """The first of the aliases that is stated, else None."""
+        found = self.stated(*keys)
+        return None if found is None else found[1]
 
     def maybe_count(self, *keys: str) -> int | None:
-        """A whole number from 1, or None where no alias is given."""
-        key = next((k for k in keys if self.data.get(k) is not None), None)
-        return None if key is None else self.whole(key, self.data[key], 1)
+        """A whole number from 1, or None where no alias is stated."""
+        found = self.stated(*keys)
+        return None if found is None else self.whole(*found, 1)
+
+    def count_or_null(self, *keys: str) -> int | None:
+        """A whole number from 1, or None for null; never a guess. Raises BadSpec where nothing says which."""
+        self.known(*keys)
+        return self.maybe_count(*keys)
 
     def count(self, *keys: str) -> int:
         """A whole number from 1. Raises BadSpec."""
@@ -58,8 +89,13 @@ class Config:
 
     def number_or(self, default: int, *keys: str) -> int:
         """A whole number from 0, or what the architecture takes where the key is absent."""
-        key = next((k for k in keys if self.data.get(k) is not None), None)
-        return default if key is None else self.whole(key, self.data[key], 0)
+        found = self.stated(*keys)
+        return default if found is None else self.whole(*found, 0)
+
+    def number(self, *keys: str) -> int:
+        """A whole number from 0, 0 for null; never a guess. Raises BadSpec where nothing says which."""
+        self.known(*keys)
+        return self.number_or(0, *keys)
 
     def whole(self, key: str, value: Any, least: int) -> int:
         """A value as a whole number in range. Raises BadSpec."""
@@ -125,6 +161,14 @@ class Config:
         return ARCHITECTURES.get(first, "") if isinstance(first, str) else ""
 
 
+def noted(config: Config) -> list[str]:
+    """What the class said where the file said nothing."""
+    if not config.taken:
+        return []
+    each = ", ".join(f"{key} not in the file: {value:,}" for key, value in config.taken.items())
+    return [f"{each}, the default{'s' if len(config.taken) > 1 else ''} of {TYPES[config.kind]}."]
+
+
 def language_part(files: Files) -> Config:
     """The part of a config that describes the language model. Raises BadSpec where there is none."""
     data: dict[str, Any] = files.data
@@ -138,4 +182,6 @@ def language_part(files: Files) -> Config:
         parts = [key for key in files.data if key.endswith("_config")]
         has = f"only {', '.join(parts)}" if parts else "no hidden_size"
         raise found.wrong("config", f"has no language model in it ({has})", "name the config.json of a language model")
-    return found
+    if found.kind in UNKNOWN or found.root.get("model_type") in UNKNOWN:
+        return found
+    return replace(found, defaults=CLASSES.get(TYPES.get(found.kind, ""), {}))

@@ -29,9 +29,10 @@ def refuse_foreign(config: Config, *read: str) -> None:
     """Raises BadSpec where the config holds what this family does not read. read: keys of MARKS it does."""
     for mark, keys in MARKS.items():
         for key in keys:
-            if mark not in read and present(config.data.get(key)):
-                what = f"stands for {mark}, which no {config.kind} model here has"
-                raise config.wrong(key, what, "the model is not read as something it is not")
+            if mark not in read and present(config.get(key)):
+                absent = "" if key in config.data else " (not in the file: its class has it)"
+                what = f"stands for {mark}{absent}, which the reader of {config.kind} models does not know"
+                raise config.wrong(key, what, "write the model as a YAML")
 
 
 def present(value: Any) -> bool:
@@ -51,4 +52,6 @@ def refuse_architecture(config: Config) -> None:
             if any(word in name.lower() for word in DRAFTS):
                 raise config.wrong("architectures", f"{name} is a draft model", "name the model it drafts for")
             if data is config.data and not name.endswith(WRITTEN):
-                raise config.wrong("architectures", f"{name} is no language model that writes", "name one that does")
+                raise config.wrong(
+                    "architectures", f"{name} does not generate text", "name the config of a causal language model"
+                )

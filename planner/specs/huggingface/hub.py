@@ -50,7 +50,7 @@ def library(name: str) -> Any:
         importlib.import_module("huggingface_hub.errors")
         return importlib.import_module("huggingface_hub")
     except ImportError:
-        raise BadFile(name, "needs huggingface_hub", "pip install 'capacity-planner[hub]'") from None
+        raise BadFile(name, "needs huggingface_hub", "run pip install '.[hub]' in the checkout") from None
 
 
 def one(hub: Any, name: str, repository: str, revision: str | None, file: str, *, local: bool) -> Path | None:

@@ -14,20 +14,20 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.errors import BadSpec
-from planner.specs.huggingface.config import Config
+from planner.specs.huggingface.config import Config, noted
+from planner.specs.huggingface.rope import context_of
 from planner.specs.library import describe
 from planner.specs.model import Model
 
 Part = dict[str, Any]
 LONG_RANGE = 20  # letters of a list of layers above which it is written as "rest"
-LARGEST_FACTOR = 4096  # of a rope scaling; the largest seen is 64
 
 
 @dataclass
 class Network:
     """What a family reads: per layer (attention, feed-forward), the rest of the model, what was assumed on the way.
 
-    vocabulary, max_context, tied: what the architecture takes where the config leaves the key out.
+    tied: what the architecture takes where the config leaves the key out.
     """
 
     layers: list[tuple[Part, Part]]
@@ -36,29 +36,31 @@ class Network:
     extras: dict[str, Part] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     width: int | None = None
-    vocabulary: int | None = None
-    max_context: int | None = None
     tied: bool = False
+    cache_format: str | None = None
 
 
 def model_of(config: Config, network: Network, name: str, source: str) -> Model:
     """The record. Raises BadSpec where the parts do not make one."""
+    longest, scaled = context_of(config)
     data: Part = {
         "name": name,
         "title": name,
         "source": source,
-        "note": " ".join(network.notes),
         "layers": len(network.layers),
         "width": network.width or config.count("hidden_size", "d_model", "n_embd"),
-        "vocabulary": config.maybe_count("vocab_size") or network.vocabulary or config.count("vocab_size"),
-        "max_context": context_of(config, network.max_context),
+        "vocabulary": config.count("vocab_size"),
+        "max_context": longest,
+        "context_note": scaled,
         "tied_embeddings": tied(config, network.tied),
         "table_format": network.table_format,
         "attention": grouped("attention", [attention for attention, _ in network.layers]),
         "feed_forward": grouped("feed_forward", [feed for _, feed in network.layers]),
         "residual": network.residual,
+        "cache_format": network.cache_format,
         "extras": network.extras,
     }
+    data["note"] = " ".join([*network.notes, *noted(config)])
     try:
         return Model.model_validate(data)
     except ValidationError as error:
@@ -73,27 +75,6 @@ def tied(config: Config, default: bool) -> bool:
     if not isinstance(value, bool):
         raise config.wrong("tie_word_embeddings", f"{value!r} is not true or false")
     return value
-
-
-def context_of(config: Config, default: int | None) -> int:
-    """The longest context: max_position_embeddings as published, which already holds any rope scaling.
-
-    Only where it equals the unscaled original is a factor applied.
-    """
-    found = config.maybe_count(
-        "max_position_embeddings", "model_max_length", "max_sequence_length", "n_positions", "seq_length"
-    )
-    if found is None:
-        found = default
-    if found is None:
-        raise config.wrong("max_position_embeddings", "is missing", "add it to the config: the longest context")
-    scaling = config.get("rope_scaling", "rope_parameters")
-    if not isinstance(scaling, dict):
-        return found
-    original, factor = scaling.get("original_max_position_embeddings"), scaling.get("factor")
-    if original != found or isinstance(factor, bool) or not isinstance(factor, (int, float)):
-        return found
-    return int(found * factor) if 1 < factor <= LARGEST_FACTOR else found
 
 
 def grouped(kind: str, parts: list[Part]) -> dict[str, Part]:

@@ -44,8 +44,8 @@ def part(kind: str, chosen: tuple[str, dict[str, str]], vectors: str, **sizes: A
 
 
 def head_dim(config: Config, heads: int, *keys: str) -> int:
-    """The width of a head: its own key, else the width over the heads. Raises BadSpec."""
-    own = config.maybe_count(*(keys or ("head_dim", "attention_head_dim")))
+    """The width of a head: its own key, else its class's, where null is the width over the heads. Raises BadSpec."""
+    own = config.count_or_null(*(keys or ("head_dim", "attention_head_dim")))
     if own is not None:
         return own
     width = config.count("hidden_size")
@@ -62,7 +62,7 @@ def gqa(
 ) -> Part:  # fmt: skip
     """Grouped-query attention below a path such as 'model.layers.0.self_attn'; sizes by their usual keys."""
     heads = heads or config.count("num_attention_heads")
-    kv_heads = kv_heads or config.maybe_count("num_key_value_heads", "num_attention_groups") or heads
+    kv_heads = kv_heads or config.count_or_null("num_key_value_heads", "num_attention_groups") or heads
     if heads % kv_heads:
         raise config.wrong("num_key_value_heads", f"{kv_heads} does not divide the {heads} query heads")
     dim = dim or head_dim(config, heads)
@@ -148,7 +148,7 @@ def routed(config: Config, *inner: str) -> dict[str, Any]:
 
 def mla(config: Config, quant: Quantization, path: str, *, output_gate: bool = False) -> Part:
     """Latent attention below a path such as 'model.layers.0.self_attn'."""
-    rank = config.maybe_count("q_lora_rank")
+    rank = config.count_or_null("q_lora_rank")
     modules: Modules = {"q": "q_proj"} if rank is None else {"q_a": "q_a_proj", "q_b": "q_b_proj"}
     modules |= {"kv_a": "kv_a_proj_with_mqa", "kv_b": "kv_b_proj", "output": "o_proj"}
     if output_gate:
@@ -160,7 +160,7 @@ def mla_sizes(config: Config) -> dict[str, Any]:
     """Heads, ranks and widths of latent attention. `head_dim` in such configs means other things and is not read."""
     return {
         "heads": config.count("num_attention_heads"),
-        "q_rank": config.maybe_count("q_lora_rank"),
+        "q_rank": config.count_or_null("q_lora_rank"),
         "kv_rank": config.count("kv_lora_rank"),
         "nope_dim": config.count("qk_nope_head_dim"),
         "rope_dim": config.count("qk_rope_head_dim"),

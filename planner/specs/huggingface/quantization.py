@@ -20,6 +20,9 @@ from planner.specs.huggingface.schemes import METHODS, Scheme, modelopt
 PLAIN = {"bfloat16": "bf16", "float16": "bf16", "half": "bf16", "float32": "fp32", "float": "fp32"}
 
 
+CACHES = {"fp8": "fp8", "8-bit float": "fp8", "nvfp4": "nvfp4", "int8": "int8", "8-bit int": "int8"}
+
+
 @dataclass(frozen=True)
 class Quantization:
     """format(path): the format of a module's weight, such as 'model.layers.3.mlp.experts.0.up_proj'.
@@ -32,6 +35,11 @@ class Quantization:
     format: Callable[[str], str]
     kv: str | None = None
     note: str = ""
+
+    @property
+    def cache_format(self) -> str | None:
+        """The named cache as a format; None where it names none, or none known here."""
+        return CACHES.get((self.kv or "").lower())
 
     def notes(self, table_format: str) -> list[str]:
         """What the scheme says that a record has no place for."""
@@ -108,6 +116,8 @@ def read_scheme(files: Files, config: Config, stated: dict[str, Any]) -> Scheme:
     method = inner.text("", "quant_method", "quant_type")
     if method not in METHODS:
         known = ", ".join(sorted(METHODS))
-        named = repr(method) if method else "no quant_method"
-        raise inner.wrong("quant_method", f"{named}: no such weights are known here", f"known: {known}")
+        if not method:
+            empty = "is missing" if stated else "is missing: the object is empty"
+            raise inner.wrong("quant_method", empty, f"remove quantization_config, or name one of {known}")
+        raise inner.wrong("quant_method", f"{method!r}: no such weights are known here", f"known: {known}")
     return METHODS[method](inner)

@@ -24,7 +24,7 @@ def dense_layers(config: Config) -> list[bool]:
     if isinstance(config.data.get("moe_layer_freq"), list):
         marks = config.entries("moe_layer_freq", count)
         return [config.whole("moe_layer_freq", mark, 0) == 0 for mark in marks]
-    first, step = config.number_or(0, "first_k_dense_replace"), max(config.number_or(1, "moe_layer_freq"), 1)
+    first, step = config.number("first_k_dense_replace"), max(config.number_or(1, "moe_layer_freq"), 1)
     return [index < first or index % step != 0 for index in range(count)]
 
 
@@ -33,7 +33,7 @@ def feed_forward(config: Config, quant: Quantization, index: int, is_dense: bool
     path = f"model.layers.{index}.mlp"
     if is_dense:
         return dense(config, quant, path, config.count("intermediate_size"))
-    count = config.number_or(0, "n_shared_experts", "num_shared_experts")
+    count = config.number("n_shared_experts", "num_shared_experts")
     method = config.text("noaux_tc", "topk_method")
     sizes = routed(config)
     return moe(

@@ -26,7 +26,7 @@ def jamba(config: Config, quant: Quantization) -> Network:
     step = -(-width // 16) if rank in (None, "auto") else config.count("mamba_dt_rank")
     inner = config.count("mamba_expand") * width
     periods = config.count("attn_layer_period"), config.count("expert_layer_period")
-    offsets = config.number_or(0, "attn_layer_offset"), config.number_or(0, "expert_layer_offset")
+    offsets = config.number("attn_layer_offset"), config.number("expert_layer_offset")
 
     def attention(index: int) -> Part:
         path = f"model.layers.{index}"
@@ -72,7 +72,7 @@ def mixer(config: Config, quant: Quantization, path: str, word: str) -> tuple[Pa
             "mamba2", formats(config, quant, path, dict(modules)), quant.plain, heads=config.count("mamba_num_heads"),
             head_dim=config.count("mamba_head_dim"), state=config.count("ssm_state_size"),
             groups=config.count("n_groups"), conv_kernel=config.count("conv_kernel"),
-            chunk=config.maybe_count("chunk_size") or 256, conv_bias=config.flag(True, "use_conv_bias"),
+            chunk=config.count("chunk_size"), conv_bias=config.flag(True, "use_conv_bias"),
             bias=config.flag(False, "mamba_proj_bias"),
         ), NONE  # fmt: skip
     if word == "attention":
@@ -80,7 +80,7 @@ def mixer(config: Config, quant: Quantization, path: str, word: str) -> tuple[Pa
         return gqa(config, quant, path, bias=given, output_bias=given), NONE
     if word == "mlp":
         return NONE, dense(config, quant, path, config.count("intermediate_size"), gated=False, bias=bias)
-    shared = config.number_or(0, "n_shared_experts")
+    shared = config.number("n_shared_experts")
     wide = shared * config.count("moe_shared_expert_intermediate_size") if shared else None
     return NONE, moe(
         config, quant, path, **routed(config), shared_inner=wide, router_bias=True, gated=False,
@@ -98,7 +98,7 @@ def nemotron_h(config: Config, quant: Quantization) -> Network:
     count = config.maybe_count("num_hidden_layers")
     if count not in (None, len(kinds)):
         raise config.wrong("num_hidden_layers", f"is {count}, and the layers named are {len(kinds)}")
-    config = Config(config.where, {**config.data, "num_hidden_layers": len(kinds)}, config.root)
+    config = config.with_keys(num_hidden_layers=len(kinds))
     layers = [mixer(config, quant, f"backbone.layers.{index}.mixer", word) for index, word in enumerate(kinds)]
     found = network(config, quant, lambda i: layers[i][0], lambda i: layers[i][1])
     drafts, width = config.number_or(0, "num_nextn_predict_layers"), config.count("hidden_size")

@@ -71,7 +71,7 @@ def kimi(config: Config, quant: Quantization) -> Network:
         sizes = routed(config)
         return moe(
             config, quant, f"model.layers.{index}.block_sparse_moe", **sizes, names=("w1", "w3", "w2"),
-            shared_inner=config.number_or(0, "num_shared_experts") * sizes["inner"],
+            shared_inner=config.number("num_shared_experts", "n_shared_experts") * sizes["inner"],
             shared_names=("gate_proj", "up_proj", "down_proj"), router_bias=True, latent=latent,
             latent_norm=config.flag(True, "latent_moe_use_norm"),
         )  # fmt: skip

@@ -28,12 +28,18 @@ def network(config: Config, quant: Quantization, attention: Layer, feed_forward:
     return Network(layers=layers, table_format=quant.plain, extras=extras, notes=notes, **rest)  # type: ignore[arg-type]
 
 
-def windows(config: Config) -> list[int | None]:
-    """The window of every layer: by layer_types, else sliding_window on all unless it is switched off."""
-    size, count = config.maybe_count("sliding_window"), config.layers
+def windows(config: Config, switched: bool = True) -> list[int | None]:
+    """The window of every layer: by layer_types, else sliding_window on all unless it is switched off.
+
+    switched: what a use_sliding_window of null means.
+    """
+    count = config.layers
     if config.data.get("layer_types") is not None:
-        return [size if sliding else None for sliding in sliding_layers(config)]
-    if size is None or not config.flag(True, "use_sliding_window"):
+        sliding = sliding_layers(config)
+        size = config.maybe_count("sliding_window") if any(sliding) else None
+        return [size if slides else None for slides in sliding]
+    size = config.maybe_count("sliding_window") if config.flag(switched, "use_sliding_window") else None
+    if size is None:
         return [None] * count
     first = config.number_or(0, "max_window_layers")
     return [size if index >= first else None for index in range(count)]
@@ -54,10 +60,12 @@ def sliding_layers(config: Config) -> list[bool]:
     return found
 
 
-def plain(config: Config, quant: Quantization, *, bias: bool, qk_norm: str | None = None) -> Network:
-    """A dense decoder. bias: what its attention_bias is where the key is absent."""
+def plain(
+    config: Config, quant: Quantization, *, bias: bool, qk_norm: str | None = None, switched: bool = True
+) -> Network:
+    """A dense decoder. bias, switched: what its attention_bias and use_sliding_window are where nothing says."""
     refuse_foreign(config)
-    given, size = config.flag(bias, "attention_bias", "qkv_bias"), windows(config)
+    given, size = config.flag(bias, "attention_bias", "qkv_bias"), windows(config, switched)
     inner, mlp_bias = config.count("intermediate_size"), config.flag(False, "mlp_bias")
     output_bias = given and config.kind not in ("qwen2",)
     return network(
@@ -78,16 +86,12 @@ def llama(config: Config, quant: Quantization) -> Network:
 
 def qwen2(config: Config, quant: Quantization) -> Network:
     """Qwen2 and Qwen2.5: biases on q, k and v, none on the output; windows only where switched on."""
-    if config.get("use_sliding_window") is None:
-        config = Config(config.where, {**config.data, "use_sliding_window": False}, config.root)
-    return plain(config, quant, bias=True)
+    return plain(config, quant, bias=True, switched=False)
 
 
 def qwen3(config: Config, quant: Quantization) -> Network:
     """Qwen3: norms of queries and keys."""
-    if config.get("use_sliding_window") is None:
-        config = Config(config.where, {**config.data, "use_sliding_window": False}, config.root)
-    return plain(config, quant, bias=False, qk_norm="head")
+    return plain(config, quant, bias=False, qk_norm="head", switched=False)
 
 
 def sparse_layers(config: Config) -> list[bool]:
@@ -170,7 +174,7 @@ def glm4_moe(config: Config, quant: Quantization) -> Network:
     """GLM-4.5 to 4.7: biases on q, k and v, first layers dense, a shared expert, draft layers."""
     refuse_foreign(config, "experts")
     norm = "head" if config.flag(False, "use_qk_norm") else None
-    bias, dense_layers = config.flag(False, "attention_bias"), config.number_or(0, "first_k_dense_replace")
+    bias, dense_layers = config.flag(False, "attention_bias"), config.number("first_k_dense_replace")
 
     def attention(index: int) -> Part:
         return gqa(config, quant, f"model.layers.{index}.self_attn", bias=bias, qk_norm=norm)
@@ -179,7 +183,7 @@ def glm4_moe(config: Config, quant: Quantization) -> Network:
         path = f"model.layers.{index}.mlp"
         if index < dense_layers:
             return dense(config, quant, path, config.count("intermediate_size"))
-        shared = config.number_or(0, "n_shared_experts") * config.count("moe_intermediate_size")
+        shared = config.number("n_shared_experts") * config.count("moe_intermediate_size")
         return moe(config, quant, path, **routed(config), shared_inner=shared, router_bias=True)
 
     found = network(config, quant, attention, feed_forward)

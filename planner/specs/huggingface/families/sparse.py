@@ -55,7 +55,7 @@ def minimax_m3(config: Config, quant: Quantization) -> Network:
         found = moe(
             config, quant, f"model.layers.{index}.block_sparse_moe", **sizes, names=W123,
             shared_names=("gate_proj", "up_proj", "down_proj"), router_bias=config.flag(False, "use_routing_bias"),
-            shared_inner=config.number_or(0, "n_shared_experts") * config.count("shared_intermediate_size"),
+            shared_inner=config.number("n_shared_experts") * config.count("shared_intermediate_size"),
         )  # fmt: skip
         found["overrides"] = {**found.get("overrides", {}), "router": "fp32"}
         return found
@@ -106,7 +106,7 @@ def deepseek_v4(config: Config, quant: Quantization) -> Network:
     streams = config.count("hc_mult")
     if drafts > config.layers:
         raise config.wrong("num_nextn_predict_layers", f"{drafts} is more than the {config.layers} layers")
-    ratio, hashed, stored = ratios(config), config.number_or(0, "num_hash_layers"), config.get("expert_dtype")
+    ratio, hashed, stored = ratios(config), config.number("num_hash_layers"), config.get("expert_dtype")
     if stored is not None and (not isinstance(stored, str) or stored not in EXPERT_DTYPES):
         raise config.wrong("expert_dtype", f"{stored!r} is not one of {', '.join(EXPERT_DTYPES)}")
 
@@ -114,7 +114,7 @@ def deepseek_v4(config: Config, quant: Quantization) -> Network:
         sizes = routed(config)
         found = moe(
             config, quant, path, **sizes, names=W123, router_bias=not by_table,
-            shared_inner=config.number_or(0, "n_shared_experts") * sizes["inner"],
+            shared_inner=config.number("n_shared_experts") * sizes["inner"],
         )  # fmt: skip
         if found["routed_format"] in ("fp8", "fp8_block") and stored is not None:
             found["routed_format"] = EXPERT_DTYPES[stored] or found["routed_format"]

@@ -18,11 +18,9 @@ from planner.specs.huggingface.parts import dense, gqa, head_dim, moe, routed
 from planner.specs.huggingface.quantization import Quantization
 
 FUSED = ("gate_up_proj", "down_proj")
-GEMMA3 = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "sliding_window": 4096}
 GEMMA_NORMS, GEMMA4_EXPERT_NORMS = 4, 4
 """Norms of a layer: before and after attention and feed-forward; and what Gemma 4 adds around its experts."""
-GEMMA3_TABLE, GEMMA3_CONTEXT, GEMMA3_PATTERN = 262208, 131072, 6
-"""What the library takes where a Gemma 3 config leaves the key out, as published ones do."""
+GEMMA3_PATTERN, GPT_OSS_PATTERN = 6, 2  # every so many-th layer sees everything, where nothing lists them
 LLAMA4_PATTERN = 4  # every fourth layer has no rotation and sees everything
 
 
@@ -37,8 +35,6 @@ def every(config: Config, pattern: int) -> list[bool]:
 def gemma3(config: Config, quant: Quantization) -> Network:
     """Gemma 3: five layers with a window to one without."""
     refuse_foreign(config)
-    absent = {key: value for key, value in GEMMA3.items() if config.data.get(key) is None}
-    config = Config(config.where, {**config.data, **absent}, config.root)
     window, sliding = config.count("sliding_window"), every(config, GEMMA3_PATTERN)
     inner = config.count("intermediate_size")
     found = network(
@@ -48,8 +44,6 @@ def gemma3(config: Config, quant: Quantization) -> Network:
             config, quant, f"model.layers.{i}.self_attn", window=window if sliding[i] else None, qk_norm="head"
         ),
         lambda i: dense(config, quant, f"model.layers.{i}.mlp", inner),
-        vocabulary=GEMMA3_TABLE,
-        max_context=GEMMA3_CONTEXT,
         tied=True,
     )
     found.residual = {**found.residual, "norms": GEMMA_NORMS}
@@ -68,7 +62,7 @@ def gemma4(config: Config, quant: Quantization) -> Network:
         common: Part = {"bias": bias, "output_bias": bias, "qk_norm": "head"}
         if sliding[index]:
             return gqa(config, quant, path, window=window, **common)
-        dim = config.maybe_count("global_head_dim") or config.count("head_dim")
+        dim = config.count_or_null("global_head_dim") or config.count("head_dim")
         keys = config.count("num_global_key_value_heads") if same else None
         return gqa(config, quant, path, dim=dim, kv_heads=keys, shares_keys=same, **common)
 
@@ -91,7 +85,7 @@ def gemma4(config: Config, quant: Quantization) -> Network:
 def gpt_oss(config: Config, quant: Quantization) -> Network:
     """gpt-oss: biases on every matrix and on the router, sinks, experts stored together."""
     refuse_foreign(config, "experts")
-    window, sliding = config.maybe_count("sliding_window"), sliding_layers(config)
+    window, sliding = config.count_or_null("sliding_window"), every(config, GPT_OSS_PATTERN)
     bias = config.flag(True, "attention_bias")
     return network(
         config,
@@ -117,7 +111,7 @@ def llama4(config: Config, quant: Quantization) -> Network:
     rotated = [(index + 1) % LLAMA4_PATTERN != 0 for index in range(count)]
     if config.data.get("no_rope_layers"):
         rotated = [config.whole("no_rope_layers", mark, 0) == 1 for mark in config.entries("no_rope_layers", count)]
-    chunk, bias = config.maybe_count("attention_chunk_size"), config.flag(False, "attention_bias")
+    chunk, bias = config.count_or_null("attention_chunk_size"), config.flag(False, "attention_bias")
 
     def feed(index: int) -> Part:
         path = f"model.layers.{index}.feed_forward"
@@ -155,7 +149,7 @@ def mimo_v2(config: Config, quant: Quantization) -> Network:
         return gqa(
             config, quant, path, heads=config.count(f"{own}num_attention_heads"),
             kv_heads=config.count(f"{own}num_key_value_heads"), dim=config.count(f"{own}head_dim"),
-            value_dim=config.maybe_count(f"{own}v_head_dim"), window=window if marks[index] else None, bias=bias,
+            value_dim=config.count_or_null(f"{own}v_head_dim"), window=window if marks[index] else None, bias=bias,
             sinks=config.flag(False, "add_swa_attention_sink_bias" if own else "add_full_attention_sink_bias"),
         )  # fmt: skip
 
@@ -191,7 +185,7 @@ def step(config: Config, quant: Quantization) -> Network:
             return dense(config, quant, f"{path}.mlp", config.count("intermediate_size"))
         return moe(
             config, quant, path, **routed(config), experts_path="moe", each=False, router="moe.gate",
-            shared_inner=config.maybe_count("share_expert_dim"), shared="share_expert",
+            shared_inner=config.count_or_null("share_expert_dim"), shared="share_expert",
             router_bias=config.flag(False, "use_moe_router_bias"),
         )  # fmt: skip
 
