@@ -279,6 +279,20 @@ def calibrate(
     emit(found, as_json, draw_calibration)
 
 
+@app.command("claims")
+def weigh_claims(
+    path: Annotated[
+        str | None, typer.Argument(metavar="[FILE.yaml]", help="a claim file, or the name of a shipped one")
+    ] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Under which assumptions a claimed speed-up holds, how its changes share it, and what nobody can tell."""
+    from planner.evidence.claims import claims
+    from planner.report.claims import draw_claims
+
+    emit(claims(path), as_json, draw_claims)
+
+
 INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
 
