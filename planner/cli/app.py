@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from planner.cli import options as o
+from planner.cli import study
+from planner.cli.output import emit
 from planner.errors import BadInput, ExitCode, PlannerError, one_line
 
 app = typer.Typer(
@@ -30,15 +31,6 @@ specs_app = typer.Typer(
     name="specs", help="List, show, check and import spec files.", no_args_is_help=False, invoke_without_command=True
 )
 app.add_typer(specs_app)
-
-
-def emit(answer: Any, as_json: bool, draw: Any) -> None:
-    """The answer on stdout: JSON, or drawn for people."""
-    if as_json:
-        data = answer if isinstance(answer, dict) else answer.to_dict()
-        sys.stdout.write(json.dumps(data, indent=2, allow_nan=False) + "\n")
-    else:
-        draw(answer)
 
 
 @app.callback()
@@ -279,19 +271,8 @@ def calibrate(
     emit(found, as_json, draw_calibration)
 
 
-@app.command("claims")
-def weigh_claims(
-    path: Annotated[
-        str | None, typer.Argument(metavar="[FILE.yaml]", help="a claim file, or the name of a shipped one")
-    ] = None,
-    as_json: o.Json = False,
-) -> None:
-    """Under which assumptions a claimed speed-up holds, how its changes share it, and what nobody can tell."""
-    from planner.evidence.claims import claims
-    from planner.report.claims import draw_claims
-
-    emit(claims(path), as_json, draw_claims)
-
+for name, command in study.COMMANDS.items():
+    app.command(name)(command)
 
 INTERRUPTED = 130
 """What typer makes of Ctrl-C."""

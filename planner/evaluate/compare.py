@@ -39,7 +39,7 @@ class Compared(Result):
     chips: int
     fits: bool
     headlines: dict[str, float]
-    ratios: dict[str, float]
+    ratios: dict[str, float | None]
     totals: dict[str, float]
     changed: dict[str, dict[str, float]]
 
@@ -74,10 +74,11 @@ def compare(
     weights: list[str] | None = None,
 ) -> Comparison:
     """Every combination against the first. Raises BadInput leaves."""
-    axes = {"model": models, "weights": weights or [None], "system": systems, "stack": stacks or [None],
-            "layout": layouts}  # fmt: skip
+    axes: dict[str, list[Any]] = {
+        "model": models, "weights": weights or [None], "system": systems, "stack": stacks or [None], "layout": layouts,
+    }  # fmt: skip
     varied = [name for name, choices in axes.items() if len(choices) > 1]
-    variants = [Variant(*combo) for combo in product(*axes.values())]  # type: ignore[arg-type]
+    variants = [Variant(*combo) for combo in product(*axes.values())]
     if len(variants) < 2:
         raise BadWorkload("compare", "one deployment alone", "give two layouts ('TP8 DP8|TP4 DP16'), or two names")
     if len(variants) > MOST:
@@ -125,9 +126,9 @@ def priced(
     ), rows  # fmt: skip
 
 
-def ratio(value: float, first: float) -> float:
-    """value / first, 1 where both are 0."""
-    return value / first if first else (1.0 if not value else 0.0)
+def ratio(value: float, first: float) -> float | None:
+    """value / first; none over 0."""
+    return value / first if first else None
 
 
 def difference(own: dict[str, float], first: dict[str, float]) -> dict[str, float]:

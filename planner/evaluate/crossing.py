@@ -14,7 +14,8 @@ from planner.evaluate.results import Result
 PER_DOUBLING = 8
 SAME = 1e-12
 """A difference below this share of the larger cost is none."""
-Cost = Callable[[int], float]
+Cost = Callable[[list[int]], list[float]]
+"""Costs at several x at once."""
 
 
 @dataclass(frozen=True)
@@ -71,21 +72,20 @@ def crossing(
     """Every crossing of two costs over whole x in [low, high], exact to 1."""
     names = {-1: sides[0], 1: sides[1], 0: "equal"}
 
-    def at(value: int) -> int:
-        return sign(costs[0](value), costs[1](value))
+    def at(values: list[int]) -> list[int]:
+        return [sign(one, other) for one, other in zip(costs[0](values), costs[1](values), strict=True)]
 
     points = grid(low, high)
-    signs = [at(value) for value in points]
+    signs = at(points)
     found: list[dict[str, float | str]] = []
-    last = signs[0]
     for left, right, before, after in zip(points, points[1:], signs, signs[1:], strict=False):
-        if after == before:
-            continue
-        below, above = left, right
-        while above - below > 1:
-            middle = (below + above) // 2
-            below, above = (middle, above) if at(middle) == before else (below, middle)
-        found.append({"at": float(above), "wins": names[after]})
-        last = after
-    first_ratio, last_ratio = (costs[1](value) / costs[0](value) for value in (low, high))
-    return Crossing(title, x, sides, low, high, names[signs[0]], names[last], first_ratio, last_ratio, found, note)
+        while after != before:
+            below, above, then = left, right, after
+            while above - below > 1:
+                middle = (below + above) // 2
+                (now,) = at([middle])
+                below, above, then = (middle, above, then) if now == before else (below, middle, now)
+            found.append({"at": float(above), "wins": names[then]})
+            left, before = above, then
+    ends = [other / one for one, other in zip(costs[0]([low, high]), costs[1]([low, high]), strict=True)]
+    return Crossing(title, x, sides, low, high, names[signs[0]], names[signs[-1]], ends[0], ends[1], found, note)

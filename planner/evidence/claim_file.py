@@ -49,8 +49,8 @@ class Patch(Record):
     """Fields of a stack that differ."""
 
     like: str | None = None
-    take: list[str] = []
-    stack: dict[str, Any] = {}
+    take: list[str] = Field(default=[])
+    stack: dict[str, Any] = Field(default={})
     weights: str | None = None
 
 
@@ -73,7 +73,7 @@ class Choice(Patch):
     requests_per_chip: float | None = Field(default=None, gt=0)
     step_within: str | None = None
     chip: Literal["low", "central", "high"] | None = None
-    means: dict[str, str] = {}
+    means: dict[str, str] = Field(default={})
 
     def says(self, keys: tuple[str, ...]) -> list[str]:
         """Which of the keys this choice gives."""
@@ -117,7 +117,7 @@ class Claim(Record):
     model: str
     system: str
     baseline: str
-    workload: dict[str, Any] = {}
+    workload: dict[str, Any] = Field(default={})
     claimed: dict[str, Ratio] = Field(min_length=1)
     changes: dict[str, Change] = Field(min_length=1, max_length=MOST_CHANGES)
     assumptions: dict[str, Assumption] = Field(min_length=1)
@@ -167,7 +167,9 @@ def read_claim(name: str | None) -> tuple[Claim, Path]:
         check_assumption(claim, path, axis, assumption)
     for need, keys in NEEDED.items():
         if not any(choice.says(keys) for a in claim.assumptions.values() for choice in a.choices.values()):
-            raise BadSpec(str(path), f"no assumption says the {need}", f"add one whose choices give {' or '.join(keys)}")
+            raise BadSpec(
+                str(path), f"no assumption says the {need}", f"add one whose choices give {' or '.join(keys)}"
+            )
     cases = 1
     for assumption in claim.assumptions.values():
         cases *= len(assumption.choices)
@@ -195,7 +197,9 @@ def check_assumption(claim: Claim, path: Path, axis: str, assumption: Assumption
     for name, choice in assumption.choices.items():
         for metric, figure in choice.means.items():
             if metric not in claim.claimed or figure not in METRICS:
-                what = f"{where}.choices.{name}: means: {metric}: {figure} is not a claimed figure and one to read it as"
+                what = (
+                    f"{where}.choices.{name}: means: {metric}: {figure} is not a claimed figure and one to read it as"
+                )
                 raise BadSpec(str(path), what, nearest(figure, METRICS))
     twice = [n for n, a in claim.axes(QUESTION).items() if n != axis
              and any(next((k for k, keys in NEEDED.items() if key in keys), key) in kinds

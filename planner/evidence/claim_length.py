@@ -52,8 +52,8 @@ def lengths(shop: Workshop) -> dict[str, Any] | None:
             row[part] = float(time[at])
             row[part.replace("_s", "_exponent")] = None if at == 0 else math.log2(time[at] / time[at - 1])
         rows.append(row)
-    return {"layout": str(layout), **stated.model_dump(), "rows": rows,
-            "within": {part: within(rows, part.replace("_s", "_exponent"), stated.exponent) for part in PARTS}}  # fmt: skip
+    reached = {part: within(rows, part.replace("_s", "_exponent"), stated.exponent) for part in PARTS}
+    return {"layout": str(layout), **stated.model_dump(), "rows": rows, "within": reached}
 
 
 def within(rows: list[dict[str, Any]], key: str, most: float) -> int:

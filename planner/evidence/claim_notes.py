@@ -23,7 +23,9 @@ def notes(
     else:
         found.append(nearest_case(claim, cases))
     found += [under_loads(claim, metric, cases) for metric in claim.claimed]
-    found.append("gains neither add up nor multiply: what a change brings depends on the others, so parts are means over orders")
+    found.append(
+        "gains neither add up nor multiply: what a change brings depends on the others, so parts are means over orders"
+    )
     for metric, ratio in claim.claimed.items():
         read = any(choice.means for axis in claim.assumptions.values() for choice in axis.choices.values())
         taken = "" if read else f"; taken as {METRICS[metric][1]}"
@@ -74,7 +76,7 @@ def unknown(claim: Claim, shares: dict[str, Any]) -> list[str]:
     """Which pairs of changes have ranges of shares that overlap."""
     found = []
     for metric in claim.claimed:
-        bands, names = shares[metric], list(claim.changes)
+        bands, names = shares[metric], list(shares[metric])
         pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1:]
                  if bands[a]["p10"] <= bands[b]["p90"] and bands[b]["p10"] <= bands[a]["p90"]]  # fmt: skip
         if pairs:

@@ -35,8 +35,8 @@ from planner.layout import Layout
 Array = np.ndarray[Any, np.dtype[Any]]
 LIMITS = frozenset({"memory_slack_bytes", "memory_requests", "decode_step_s"})
 PERCENTILES = (10, 50, 90)
-HALVINGS = 32
-"""Enough to find a whole number of requests below 2^32."""
+ROUNDING = 1e-12
+"""A log of a ratio below this is none: nothing to share."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def question(shop: Workshop, case: Case) -> Question:
     combos = [dict(zip(axes, combo, strict=True)) for combo in product(*(list(a.choices) for a in axes.values()))]
     said = []
     for combo in combos:
-        said.append({key: getattr(axes[axis].choices[choice], key)
-                     for axis, choice in combo.items() for key in axes[axis].choices[choice].says(QUESTION)})  # fmt: skip
+        chosen = [axes[axis].choices[choice] for axis, choice in combo.items()]
+        said.append({key: getattr(choice, key) for choice in chosen for key in choice.says(QUESTION)})
     parsed: dict[str, Layout] = {}
     for text in {one["layout"] for one in said}:
         try:
@@ -197,7 +197,7 @@ def price(shop: Workshop) -> Priced:
     return Priced(
         changes=list(shop.claim.changes),
         found={metric: values[index] for metric, values in at_column.items()},
-        feasible=found["feasible"][index].all(axis=0),
+        feasible=np.logical_and.reduce(found["feasible"][index]),
         choices=[{axis: choice[axis] for axis in order} for choice in choices],
     )
 
@@ -275,12 +275,13 @@ def answer(claim: Claim, priced: Priced, length: dict[str, Any] | None) -> Claim
                 "shapley": {name: float(parts[metric][i, at]) for i, name in enumerate(names)},
             }
         cases.append(case)
-    shares = {}
+    shares: dict[str, dict[str, dict[str, float]]] = {}
     for metric in claim.claimed:
-        whole = parts[metric][:, holds] / np.log(ratios[metric][-1, holds])
+        moved = holds & (abs(np.log(ratios[metric][-1])) > ROUNDING)
+        whole = parts[metric][:, moved] / np.log(ratios[metric][-1, moved])
         shares[metric] = {
             name: {f"p{p}": float(np.percentile(whole[i], p)) for p in PERCENTILES}
-            for i, name in enumerate(names) if holds.any()
+            for i, name in enumerate(names) if moved.any()
         }  # fmt: skip
     counts = {
         "count": int(holds.sum()), "of": int(fits.sum()), "cases": len(cases), "left_out": int((~fits).sum()),

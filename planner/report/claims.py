@@ -41,7 +41,8 @@ def draw_case(found: Claims, metric: str, out: Any) -> None:
         out.print(f"\n{metric}: the {REFERENCE} does not fit")
         return
     ratios, whole = case[metric], sum(case[metric]["shapley"].values())
-    grid = table(f"\n{metric}, {REFERENCE}")
+    out.print(f"\n[bold]{metric}, {REFERENCE}[/bold]")
+    grid = table()
     for name in ("change", "alone", "part", "share"):
         grid.add_column(name, justify="left" if name == "change" else "right")
     for name, title in changes.items():
@@ -74,22 +75,25 @@ def draw_shares(found: Claims, out: Any) -> None:
     """Shares of the log gain over the cases that hold."""
     if not found.holds["count"]:
         return
-    grid = table("\nshare of the gain over the cases that hold: 10th percentile, median, 90th")
+    out.print("\n[bold]share of the gain over the cases that hold: 10th percentile, median, 90th[/bold]")
+    grid = table()
     grid.add_column("change")
     for metric in found.claim["claimed"]:
         grid.add_column(metric, justify="right")
     for name, title in found.claim["changes"].items():
         cells = []
         for metric in found.claim["claimed"]:
-            band = found.shares[metric][name]
-            cells.append("  ".join(f"{band[p] * 100:.0f} %" for p in ("p10", "p50", "p90")))
+            band = found.shares[metric].get(name)
+            cells.append("  ".join(f"{band[p] * 100:.0f} %" for p in ("p10", "p50", "p90")) if band else "-")
         grid.add_row(f"{name} {escape(title)}", *cells)
     out.print(grid)
 
 
 def draw_length(length: dict[str, Any], out: Any) -> None:
     """Time of a prompt and of a step by length, with the exponent since the row above."""
-    grid = table(f"\nclaimed: {escape(length['stated'])}; all changes made, {length['layout']}, one request a group")
+    state = f"all changes made, {length['layout']}, one request a group"
+    out.print(f"\n[bold]claimed: {escape(length['stated'])}[/bold]; {state}")
+    grid = table()
     for name in ("tokens", "prompt", "exponent", "decode step", "exponent"):
         grid.add_column(name, justify="right")
     for row in length["rows"]:
