@@ -231,8 +231,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "unknown-chip-end": ({"assumptions.chip.choices": {"a": {"chip": "best"}}}, "chip"),
     "figure-without-unit": (
         {"assumptions.before_e.choices": {"a": {"stack": {"links": {"dispatch": {"alpha": 80}}}}}}, "80"),
-    "rate-the-chip-lacks": ({"changes.E": {"title": "e", "stack": {"computes": {"int8": "int8"}}},
-                             "assumptions.before_e": {"title": "w", "choices": {"a": {"weights": "int8"}}}}, "such rate"),
+    "rate-the-chip-lacks": (
+        {"changes.E": {"title": "e", "stack": {"computes": {"int8": "int8"}}},
+         "assumptions.before_e": {"title": "w", "choices": {"a": {"weights": "int8"}}}}, "no such rate"),
     "length-beyond-the-context": ({"length.longest": 4194304}, "length"),
     "workload-key": ({"workload": {"osll": 3}}, "osll"),
 }  # fmt: skip

@@ -15,9 +15,11 @@ def notes(
     claim: Claim, counts: dict[str, Any], shares: dict[str, Any], cases: list[dict[str, Any]], length: Any
 ) -> list[str]:
     """Sentences, most important first."""
-    found = [f"{counts['count']} of the {counts['of']} cases that fit meet every stated ratio within its tolerance"]
+    found = [f"{counts['count']:,} of the {counts['of']:,} cases that fit meet every stated ratio within its tolerance"]
     if counts["left_out"]:
-        found[0] += f"; {counts['left_out']} of {counts['cases']} do not fit in memory or miss a target before or after"
+        found[0] += (
+            f"; {counts['left_out']:,} of {counts['cases']:,} do not fit in memory or miss a target before or after"
+        )
     if counts["count"]:
         found += [*excluded(claim, counts), *largest(claim, cases), *unknown(claim, shares), *alone(claim, cases)]
     else:
