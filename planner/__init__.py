@@ -19,6 +19,8 @@ DOOR = {
     "PlannerError": "planner.errors",
     "Slo": "planner.specs.workload",
     "Workload": "planner.specs.workload",
+    "claims": "planner.evidence.claims",
+    "compare": "planner.evaluate.compare",
     "estimate": "planner.evaluate.estimate",
     "explain": "planner.evaluate.explain",
     "fit": "planner.search.fit",

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from planner.cli import options as o
+from planner.cli import study
+from planner.cli.output import emit
 from planner.errors import BadInput, ExitCode, PlannerError, one_line
 
 app = typer.Typer(
@@ -30,15 +31,6 @@ specs_app = typer.Typer(
     name="specs", help="List, show, check and import spec files.", no_args_is_help=False, invoke_without_command=True
 )
 app.add_typer(specs_app)
-
-
-def emit(answer: Any, as_json: bool, draw: Any) -> None:
-    """The answer on stdout: JSON, or drawn for people."""
-    if as_json:
-        data = answer if isinstance(answer, dict) else answer.to_dict()
-        sys.stdout.write(json.dumps(data, indent=2, allow_nan=False) + "\n")
-    else:
-        draw(answer)
 
 
 @app.callback()
@@ -292,6 +284,9 @@ def calibrate(
     sys.stderr.write(f"wrote {out}\n")
     emit(found, as_json, draw_calibration)
 
+
+for name, command in study.COMMANDS.items():
+    app.command(name)(command)
 
 INTERRUPTED = 130
 """What typer makes of Ctrl-C."""

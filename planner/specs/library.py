@@ -106,13 +106,19 @@ def checked(record: type[R], path: Path, data: dict[str, Any]) -> R:
 
 def read_stack(path: Path) -> Stack:
     """The stack in a YAML file and those it is like; each is checked as it stands. Raises BadFile, BadSpec."""
+    stack, _ = told(path)
+    return stack
+
+
+def told(path: Path) -> tuple[Stack, dict[str, Any]]:
+    """The stack in a YAML file, and all that it and those it is like say. Raises BadFile, BadSpec."""
     whole: dict[str, Any] = {}
     for file in reversed(lineage(path)):
         below = {key: value for key, value in whole.items() if key not in OWN}
         whole = merged(below, mapping(file))
         whole.pop("like", None)
         stack = checked(Stack, file, whole)
-    return stack
+    return stack, whole
 
 
 def lineage(path: Path) -> list[Path]:

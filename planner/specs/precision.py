@@ -14,7 +14,7 @@ from planner.specs.model import Model
 KEPT = ("router", "shared_gate")
 """Weight groups that every quantised checkpoint keeps in 16 bits."""
 LATENT_ATTENTION = ("mla", "sparse_mla", "compressed")
-EXPERTS = {"mxfp4-experts": "mxfp4", "nvfp4-experts": "nvfp4", "int4-experts": "int4"}
+EXPERTS = {f"{format}-experts": format for format in ("mxfp4", "nvfp4", "int4", "fp8", "bf16")}
 WHOLE = {name: name for name in ("bf16", "fp8", "fp8_block", "int8", "int4", "nvfp4")}
 MIXED = {"w4a8": ("int8", "int4")}
 PRECISIONS = (*WHOLE, *EXPERTS, *MIXED)
