@@ -105,6 +105,7 @@ def check_workload(case: Case, workload: Workload) -> None:
         raise BadWorkload(
             "isl + osl", what, f"with --osl {workload.osl} the largest --isl is {room}" if room > 0 else "ask for less"
         )
+    check_vision(case, workload)
     if workload.draft_tokens and model.draft is None and not own_draft.stored(model):
         what = f"{model.name} names no draft model and has no draft layers of its own"
         raise BadWorkload("draft-tokens", what, "add `draft` to the model's YAML")
@@ -118,6 +119,12 @@ def check_workload(case: Case, workload: Workload) -> None:
         raise BadWorkload(
             "accepted-length", "drafts are verified but none is accepted", "give --accepted-length over 1"
         )
+
+
+def check_vision(case: Case, workload: Workload) -> None:
+    """A vision tower where one is asked for. Raises BadWorkload."""
+    if workload.vision and not any(extra.part == "vision" for extra in case.model.extras.values()):
+        raise BadWorkload("vision", f"{case.model.name} has no vision part", "leave --vision out")
 
 
 def check_chips(case: Case, chips: int, what: str) -> None:

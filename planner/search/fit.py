@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planner.errors import BadWorkload
-from planner.evaluate.case import case_of, check_chips, point_of
+from planner.evaluate.case import case_of, check_chips, check_vision, point_of
 from planner.evaluate.estimate import layout_of, memory_of, memory_violations
 from planner.evaluate.influence import assumptions
 from planner.evaluate.inputs import Case, setting
@@ -26,6 +26,8 @@ from planner.specs.workload import Workload
 
 EVERY_COUNT, COARSE, FURTHER, MOST_CHIPS = 64, 8, 4, 8192
 """`min_chips` tries every count from the lower bound on, then multiples of eight up to four times as many."""
+MOST_SHAPES = 50_000
+"""Shapes of layouts `min_chips` looks at, a second or two; shipped models need under 500."""
 
 
 def fit(
@@ -52,6 +54,7 @@ def fit(
     if concurrency is not None and concurrency < 1:
         raise BadWorkload("concurrency", f"{concurrency} is below 1", "give a whole number from 1")
     base = workload or Workload(isl=1, osl=1)
+    check_vision(case, base)
     one = base.model_copy(
         update={"isl": max(length - 1, 1), "osl": min(1, length - 1) or 1, "concurrency": concurrency or 1}
     )
@@ -117,15 +120,23 @@ def roomiest(case: Case, workload: Workload, length: int) -> tuple[Layout, int, 
 
 
 def min_chips(case: Case, workload: Workload, length: int) -> int | None:
-    """The fewest chips on which some legal layout holds one request of this length; None when none is found."""
+    """The fewest chips on which some legal layout holds one request of this length; None when none is found.
+
+    The search ends after MOST_SHAPES: sizes that no model has make for layouts without end.
+    """
     usable = case.chip.holds().value * (workload.memory_fraction or case.stack.memory_fraction.value)
     start = max(1, math.ceil(totals(case.model).text_bytes / usable))
     if start > MOST_CHIPS:
         return None
     every = range(start, start + EVERY_COUNT)
     coarse = range((every.stop + COARSE - 1) // COARSE * COARSE, min(every.stop * FURTHER, MOST_CHIPS), COARSE)
+    refused: Counter[str] = Counter()
+    found = 0
     for chips in (*every, *coarse):
-        layouts = list(legal(chips, case.model, Counter()))
+        if found + refused.total() > MOST_SHAPES:
+            break
+        layouts = list(legal(chips, case.model, refused))
+        found += len(layouts)
         if not layouts:
             continue
         space = space_of(case, workload, chips, layouts)
