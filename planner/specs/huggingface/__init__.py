@@ -3,6 +3,7 @@
     files.py          what a path is: a config, a folder with one, or something else; strict JSON
     config.py         the language part of a config and typed access to its keys, aliases included
     schemes.py        one reader per quantisation method
+    patterns.py       regular expressions that come to an end soon
     modules.py        module names, and lists that pick some of them
     quantization.py   which format each module's weights have: every spelling in use, ignore lists, mixed tables
     parts.py          attention and feed-forward parts from sizes and module names
@@ -37,6 +38,7 @@ def read(path: Path, name: str = "", source: str = "") -> Model:
     quantization = quantization_of(files, config)
     network = network_of(config, quantization)
     network.notes += quantization.notes(network.table_format)
+    quantization.refuse_idle(config)
     place = Path(files.name)
     own = place.resolve().parent.name if place.name == CONFIG else place.stem
     return model_of(config, network, name or own or "model", source or f"{place.name}, read as it is")

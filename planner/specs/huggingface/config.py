@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
-from planner.errors import BadSpec
+from planner.errors import BadSpec, shown
 from planner.specs.huggingface.files import Files
+from planner.specs.model import MOST_LAYERS
 
 PARTS = ("llm_config", "text_config", "language_config", "thinker_config")
 """Where a multimodal config keeps its language part; tried in this order, again inside what is found."""
@@ -22,7 +24,8 @@ ARCHITECTURES = {
 }
 """Architecture -> model type, for configs that name only the first."""
 LARGEST_SIZE = 10**9
-MOST_LAYERS = 10_000
+LIKE = ("rope_scaling", "max_position_embeddings")
+"""Keys whose aliases mean other things as well and may differ: the first there counts."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +40,24 @@ class Config:
         """The error to raise about a key."""
         return BadSpec(self.where, f"{key}: {what}", do)
 
+    def key(self, *keys: str) -> str | None:
+        """The first of the aliases that is there and not null. Raises BadSpec where another says something else."""
+        given = [key for key in keys if self.data.get(key) is not None]
+        for other in given[1:]:
+            one, two = self.data[given[0]], self.data[other]
+            if one != two and keys[0] not in LIKE:
+                what = f"{shown(two)} where {given[0]} says {shown(one)}: they name the same thing"
+                raise self.wrong(other, what, "keep the one that holds")
+        return given[0] if given else None
+
     def get(self, *keys: str) -> Any:
-        """The first of the aliases that is there and not null, else None."""
-        for key in keys:
-            if self.data.get(key) is not None:
-                return self.data[key]
-        return None
+        """The value of the first of the aliases that is there and not null, else None."""
+        key = self.key(*keys)
+        return None if key is None else self.data[key]
 
     def maybe_count(self, *keys: str) -> int | None:
         """A whole number from 1, or None where no alias is given."""
-        key = next((k for k in keys if self.data.get(k) is not None), None)
+        key = self.key(*keys)
         return None if key is None else self.whole(key, self.data[key], 1)
 
     def count(self, *keys: str) -> int:
@@ -58,15 +69,15 @@ class Config:
 
     def number_or(self, default: int, *keys: str) -> int:
         """A whole number from 0, or what the architecture takes where the key is absent."""
-        key = next((k for k in keys if self.data.get(k) is not None), None)
+        key = self.key(*keys)
         return default if key is None else self.whole(key, self.data[key], 0)
 
     def whole(self, key: str, value: Any, least: int) -> int:
         """A value as a whole number in range. Raises BadSpec."""
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.wrong(key, f"{value!r} is not a whole number")
+            raise self.wrong(key, f"{shown(value)} is not a whole number")
         if not least <= value <= LARGEST_SIZE:
-            raise self.wrong(key, f"{value} is not within {least} to {LARGEST_SIZE}")
+            raise self.wrong(key, f"{shown(value)} is not within {least} to {LARGEST_SIZE}")
         return value
 
     def flag(self, default: bool, *keys: str) -> bool:
@@ -75,7 +86,7 @@ class Config:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise self.wrong(keys[0], f"{value!r} is not true or false")
+            raise self.wrong(keys[0], f"{shown(value)} is not true or false")
         return value
 
     def text(self, default: str, *keys: str) -> str:
@@ -84,7 +95,7 @@ class Config:
         if value is None:
             return default
         if not isinstance(value, str):
-            raise self.wrong(keys[0], f"{value!r} is not text")
+            raise self.wrong(keys[0], f"{shown(value)} is not text")
         return value
 
     def entries(self, key: str, length: int | None = None) -> list[Any]:
@@ -116,11 +127,11 @@ class Config:
         """The model type, which decides the family: the language part's own, the whole model's, or by architecture."""
         for data in (self.data, self.root):
             value = data.get("model_type")
-            if value:
+            if value is not None and value != "":
                 if not isinstance(value, str):
-                    raise self.wrong("model_type", f"{value!r} is not text")
+                    raise self.wrong("model_type", f"{shown(value)} is not text")
                 return value
-        named = self.data.get("architectures", self.root.get("architectures"))
+        named = self.data.get("architectures") or self.root.get("architectures")
         first = named[0] if isinstance(named, list) and named else None
         return ARCHITECTURES.get(first, "") if isinstance(first, str) else ""
 
@@ -129,6 +140,10 @@ def language_part(files: Files) -> Config:
     """The part of a config that describes the language model. Raises BadSpec where there is none."""
     data: dict[str, Any] = files.data
     for _ in PARTS:
+        for part in PARTS:
+            if not isinstance(data.get(part), (dict, NoneType)):
+                what = f"{type(data[part]).__name__} where an object is needed"
+                raise BadSpec(files.name, f"{part}: {what}", "check the config")
         nested = next((data[part] for part in PARTS if isinstance(data.get(part), dict)), None)
         if nested is None:
             break

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.errors import BadSpec
+from planner.errors import BadSpec, shown
 from planner.specs.huggingface.config import Config
 from planner.specs.library import describe
 from planner.specs.model import Model
@@ -67,11 +67,12 @@ def model_of(config: Config, network: Network, name: str, source: str) -> Model:
 
 def tied(config: Config, default: bool) -> bool:
     """Whether the head is the embedding; the outer config decides where both say."""
-    value = config.root.get("tie_word_embeddings", config.data.get("tie_word_embeddings"))
+    value = config.root.get("tie_word_embeddings")
+    value = config.data.get("tie_word_embeddings") if value is None else value
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise config.wrong("tie_word_embeddings", f"{value!r} is not true or false")
+        raise config.wrong("tie_word_embeddings", f"{shown(value)} is not true or false")
     return value
 
 
