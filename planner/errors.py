@@ -18,6 +18,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from enum import IntEnum
+from reprlib import Repr
 
 
 class ExitCode(IntEnum):
@@ -82,10 +83,21 @@ NAMES_OFFERED = 6
 
 def one_line(text: object) -> str:
     """Any text as one printable line: control characters escaped, white space folded, the middle of a long one cut."""
-    folded = " ".join(str(text).split())
+    whole, most = str(text), 4 * LONGEST_MESSAGE_PART
+    folded = " ".join((whole if len(whole) <= most else f"{whole[: most // 2]} ... {whole[-most // 2 :]}").split())
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in folded)
     half = LONGEST_MESSAGE_PART // 2
     return printable if len(printable) <= LONGEST_MESSAGE_PART else f"{printable[:half]} ... {printable[-half:]}"
+
+
+CUT = Repr()
+CUT.maxlevel, CUT.maxlist, CUT.maxtuple, CUT.maxdict = 4, 8, 8, 8
+CUT.maxstring = CUT.maxlong = CUT.maxother = 200
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: lists, mappings and texts cut, however long they are."""
+    return CUT.repr(value)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

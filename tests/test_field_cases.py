@@ -165,8 +165,10 @@ def test_tables_are_padded(case: dict[str, Any]) -> None:
     """Each rank's rows are a multiple of 64, so the padding depends on TP."""
     on = SimpleNamespace(
         layout=SimpleNamespace(tp=case["tp"]),
-        model=SimpleNamespace(vocabulary=case["vocabulary"], width=1, table_value_bytes=1),
-        stack=SimpleNamespace(vocabulary_multiple=load_stack("nvidia-hopper").vocabulary_multiple),
+        model=SimpleNamespace(vocabulary=case["vocabulary"], width=1, table_value_bytes=1, table_format="bf16"),
+        stack=SimpleNamespace(
+            vocabulary_multiple=load_stack("nvidia-hopper").vocabulary_multiple, computes=SimpleNamespace()
+        ),
     )
     held = held_tables(Numbers(), SimpleNamespace(speculates=False), on)  # type: ignore[arg-type]
     rows = held["head"]["tp"].all_bytes

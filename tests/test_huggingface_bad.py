@@ -106,7 +106,7 @@ def test_folders_and_paths(tmp_path: Path) -> None:
         ({"hidden_size": 10**30}, "not within 1"),
         ({"hidden_size": math.nan}, "'NaN' is not a whole number"),
         ({"num_hidden_layers": math.inf}, "'Infinity' is not a whole number"),
-        ({"num_hidden_layers": 100_000}, "more than the 10000"),
+        ({"num_hidden_layers": 100_000}, "more than the 2000"),
         ({"num_hidden_layers": None}, "num_hidden_layers"),
         ({"num_attention_heads": 24}, "24 does not divide hidden_size"),
         ({"num_key_value_heads": 5}, "5 does not divide the 32 query heads"),

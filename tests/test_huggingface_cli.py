@@ -88,7 +88,7 @@ def test_import_to_stdout_and_to_a_file(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("out", "says"),
-    [("model.json", "end it in .yaml"), ("no/such/folder/m.yaml", "No such file"), (".yaml/", "end it in .yaml")],
+    [("model.json", "end it in .yaml"), ("no/such/folder/m.yaml", "there is no folder"), (".yaml/", "end it in .yaml")],
 )
 def test_import_where_nothing_can_be_written(cli: Cli, tmp_path: Path, out: str, says: str) -> None:
     """One line, and no file."""
@@ -182,3 +182,60 @@ def test_reading_is_fast(name: str) -> None:
         read(CONFIGS / f"{name}.json")
         times.append(time.perf_counter() - begun)
     assert min(times) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("loop", "symbolic links"), ("g.gguf", "a GGUF file"), ("model.safetensors", "a safetensors file")],
+)
+def test_a_bare_name_of_a_file(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str) -> None:
+    """What is there by that name is looked at, in a folder or not."""
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    Path("g.gguf").write_bytes(b"GGUF\x03\x00\x00\x00" + bytes(64))
+    Path("model.safetensors").write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00" + b'{"a":{"b":1}}   ' + bytes(9))
+    for command in (["fit", name, "--on", SYSTEM], ["specs", "show", name], ["specs", "import", name]):
+        answer = cli(*command)
+        assert (answer.code, answer.err.count("\n")) == (2, 1)
+        assert says in answer.err
+    assert "leads nowhere" in cli("fit", "qwen3-0.6b", "--on", "loop").err
+    Path("a100").write_text("not a spec", encoding="utf-8")
+    assert cli("specs", "show", "a100").code == 0
+
+
+@pytest.mark.parametrize(("flag", "kind"), [("--on", "system"), ("--stack", "stack")])
+def test_a_config_in_place_of_another_spec(cli: Cli, flag: str, kind: str) -> None:
+    """It is a model's, and that is said."""
+    on = [] if flag == "--on" else ["--on", SYSTEM]
+    assert f"a model's config.json, and a {kind} spec is needed" in cli("fit", "qwen3-0.6b", *on, flag, LLAMA).err
+
+
+def test_out_is_a_regular_file_or_absent(cli: Cli, tmp_path: Path) -> None:
+    """Links that lead nowhere and pipes are refused, forced or not; a link to a file is written through by force."""
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    (tmp_path / "dangling.yaml").symlink_to("nowhere.yaml")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    for name in ("loop", "dangling", "pipe"):
+        for force in ([], ["--force"]):
+            answer = cli("specs", "import", LLAMA, "--out", str(tmp_path / f"{name}.yaml"), *force)
+            assert answer.code == 2
+            assert "not a regular file" in answer.err
+    target, link = tmp_path / "target.yaml", tmp_path / "link.yaml"
+    target.write_text("old", encoding="utf-8")
+    link.symlink_to(target.name)
+    assert "is there already" in cli("specs", "import", LLAMA, "--out", str(link)).err
+    assert cli("specs", "import", LLAMA, "--out", str(link), "--force").code == 0
+    assert link.is_symlink()
+    assert load_model(str(target)) == load_model(LLAMA)
+
+
+def test_a_failed_write_leaves_nothing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the file nor a draft of it."""
+
+    def full(*given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    answer = cli("specs", "import", LLAMA, "--out", str(tmp_path / "m.yaml"))
+    assert (answer.code, list(tmp_path.iterdir())) == (2, [])
+    assert "No space left" in answer.err

@@ -163,6 +163,42 @@ def test_a_quantised_head_is_noted(tmp_path: Path) -> None:
         ({"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["re:("]}, "bad pattern"),
         ({"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": "lm_head"}, "list of module names"),
         (packed(), "no group says"),
+        ({"quant_method": "fp8", "group_size": 17}, "fp8 has no groups"),
+        ({"quant_method": "fp8", "fmt": "e9m9"}, "fmt: 'e9m9'"),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128], "group_size": 64}, "groups of 128"),
+        ({"quant_method": "fbgemm_fp8", "group_size": 17}, "fp8 has no groups"),
+        ({"quant_method": "mxfp8", "group_size": 16}, "groups of 32"),
+        ({"quant_method": "modelopt", "quant_algo": "FP8", "group_size": 17}, "fp8 has no groups"),
+        ({"quant_method": "modelopt", "quant_algo": "MXFP4", "group_size": 16}, "groups of 32"),
+        ({"quant_method": "modelopt", "quant_algo": "W4A16_AWQ", "group_size": 0}, "group_size: 0"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 0}, "group_size: 0"),
+        ({"quant_method": "gptq", "bits": 4, "w_bit": 8, "group_size": 128}, "name the same thing"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128, "quant_algo": "FP8"}, "two schemes at once"),
+        ({"quant_method": "fp8", "quant_algo": "NVFP4"}, "NVFP4 where quant_method says fp8"),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4", "bits": 8}, "8 where quant_algo says NVFP4"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128, "dynamic": 0}, "int where an object is needed"),
+        ({"quant_method": "mxfp4"}, "matches no module"),
+        ({"quant_method": "fp8", "ignore": ["re:.*"]}, "matches no module"),
+        (packed(g=group(targets=["re:.*nowhere.*"], type="int", num_bits=8)), "matches no module"),
+        (packed(g=group("nvfp4zz", type="float", num_bits=4, group_size=16)), "'nvfp4zz': no such packing"),
+        (packed(g=group("nvfp4-pack-quantized", type="float", num_bits=8)), "8 bits of float where the packing"),
+        (packed(g=group("nvfp4-pack-quantized", type="float", num_bits=4, group_size=32)), "groups of 16"),
+        (packed(g=group(type="int", num_bits=8, strategy="channel", group_size=32)), "32 where strategy is channel"),
+        (packed(g=group(type="int", num_bits=4, strategy="group")), "None where strategy is group"),
+        (packed(g=group(type="int", num_bits=8, strategy="rows")), "'rows' is not one of"),
+        (packed(g=group(type="int", num_bits=8, strategy="block")), "no such format"),
+        ({**packed(g=group(type="int", num_bits=8)), "sparsity_config": "sparse"}, "str where an object is needed"),
+        (
+            packed(a=group(type="int", num_bits=8), b=group(type="float", num_bits=8)),
+            "Linear is int8 in one group and fp8 in another",
+        ),
+        (
+            packed(
+                a=group(targets=["re:.*proj"], type="int", num_bits=8),
+                b=group(targets=["re:.*q_proj"], type="float", num_bits=8),
+            ),
+            "fp8 and int8 in different groups",
+        ),
         (packed(g=group(type="float", num_bits=6)), "6 bits"),
         ({**packed(g=group(type="int", num_bits=8)), "sparsity_config": {"format": "sparse-24-bitmask"}}, "sparse"),
     ],
@@ -174,6 +210,34 @@ def test_an_unknown_scheme_stops(tmp_path: Path, scheme: dict[str, Any], says: s
         model(tmp_path, DENSE, scheme)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_equal_groups_may_name_the_same_modules(tmp_path: Path) -> None:
+    """Groups that say the same of a module do not contradict."""
+    scheme = packed(a=group(type="int", num_bits=8), b=group(targets=["re:.*q_proj"], type="int", num_bits=8))
+    assert model(tmp_path, DENSE, scheme).attention["gqa"].format == "int8"
+
+
+def test_both_lists_of_gptq_count(tmp_path: Path) -> None:
+    """What either leaves out is plain."""
+    left = {"modules_to_not_convert": ["q_proj"], "dynamic": {r"-:.*\.k_proj": {}}}
+    found = model(tmp_path, DENSE, {"quant_method": "gptq", "bits": 4, "group_size": 128, **left})
+    assert found.attention["gqa"].format == "bf16"
+    assert found.attention["gqa"].overrides == {"v": "int4_g128", "output": "int4_g128"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "side", "says"),
+    [
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, {"quant_algo": "FP8"}, "hf_quant_config.json says 'FP8'"),
+        ({"quant_method": "modelopt", "group_size": 16}, {"quant_algo": "NVFP4", "group_size": 32}, "says 32"),
+    ],
+    ids=str,
+)
+def test_two_files_that_differ(tmp_path: Path, stated: dict[str, Any], side: dict[str, Any], says: str) -> None:
+    """Neither wins silently."""
+    with pytest.raises(BadSpec, match=says):
+        model(tmp_path, DENSE, stated, {"quantization": side})
 
 
 def test_names() -> None:

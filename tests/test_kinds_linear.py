@@ -70,11 +70,11 @@ def layer_of(sizes: dict[str, Any], tp: int, width: int = 4096) -> tuple[Any, An
     on = SimpleNamespace(
         layout=SimpleNamespace(tp=tp, dp=1, cp=1, dcp=1),
         ask=SimpleNamespace(kv_value_bytes=2, state_value_bytes=value_bytes("fp32")),
-        stack=SimpleNamespace(activation_value_bytes=2),
+        stack=SimpleNamespace(activation_value_bytes=2, computes=SimpleNamespace()),
         constant=SimpleNamespace(multiply_add_flops=2),
         kernel=SimpleNamespace(recurrent_prefill=SimpleNamespace(chunk=16)),
     )
-    record.held = held(Numbers(), kind.weights(record, width), kind.share(record, on))
+    record.held = held(Numbers(), kind.weights(record, width), kind.share(record, on), record, on)
     record.__dict__.update(kind.sizes(Numbers(), record, on))
     return kind, record, on
 

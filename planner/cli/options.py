@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from planner.errors import BadInput, BadUnit, BadWorkload, UnknownName, nearest
-from planner.units import parse, parse_count
+from planner.units import NUMBER, parse, parse_count
 
 
 def complete(kind: str) -> Any:
@@ -89,6 +89,8 @@ Json = Annotated[bool, typer.Option("--json", help="the answer as JSON on stdout
 
 
 SHORTEST_S = 1e-9
+LONGEST_NUMBER = 40  # letters
+ROUNDING = 1e-9  # of a share such as 1 - 1/3
 
 
 def choice(text: str, flag: str, allowed: tuple[str, ...]) -> Any:
@@ -135,10 +137,10 @@ def positive(value: float, text: str, flag: str) -> float:
 
 def number(text: str, flag: str, low: float, high: float) -> float:
     """A plain number within [low, high]. Raises BadUnit, BadWorkload."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise BadUnit(flag, f"{text!r} is not a number", f"give a number from {low:g} to {high:g}") from None
+    match = NUMBER.match(text) if len(text) < LONGEST_NUMBER else None
+    if match is None or match[2]:
+        raise BadUnit(flag, f"{text!r} is not a number", f"give a number from {low:g} to {high:g}")
+    value = float(match[1])
     if not low <= value <= high:
         raise BadWorkload(flag, f"{text} is not within {low:g} to {high:g}", "give a value in that range")
     return value
@@ -151,14 +153,18 @@ def workload_of(
 ) -> Any:  # fmt: skip
     """The workload the flags describe. Raises BadInput leaves, each naming its flag."""
     from planner.kinds.formats import CHOICES
-    from planner.specs.workload import Workload
+    from planner.specs.workload import MOST_DRAFTS, Workload
 
     fraction = None if memory_fraction is None else number(memory_fraction, "--memory-fraction", 0.01, 1)
-    hit = number(prefix_hit, "--prefix-hit", 0, 1)
-    if hit == 1:
-        raise BadInput("--prefix-hit", "1 leaves no token to prefill", "give a share below 1")
+    hit, prompt = number(prefix_hit, "--prefix-hit", 0, 1), count(isl, "--isl")
+    if prompt * (1 - hit) < 1 - ROUNDING:
+        what = f"{prefix_hit} of {prompt} tokens leaves less than one token to prefill"
+        raise BadInput("--prefix-hit", what, "give a smaller share")
+    drafts = count(draft_tokens, "--draft-tokens", 0)
+    if drafts > MOST_DRAFTS:
+        raise BadWorkload("--draft-tokens", f"{draft_tokens} is over {MOST_DRAFTS}", f"draft at most {MOST_DRAFTS}")
     return Workload(
-        isl=count(isl, "--isl"),
+        isl=prompt,
         osl=count(osl, "--osl"),
         concurrency=maybe_count(concurrency, "--concurrency"),
         kv_format=choice(kv_dtype, "--kv-dtype", CHOICES),
@@ -168,7 +174,7 @@ def workload_of(
         memory_fraction=fraction,
         prefix_hit=hit,
         routing_skew=number(routing_skew, "--routing-skew", 1, 1000),
-        draft_tokens=count(draft_tokens, "--draft-tokens", 0),
+        draft_tokens=drafts,
         accepted_length=number(accepted_length, "--accepted-length", 1, 1000),
         vision=vision,
     )

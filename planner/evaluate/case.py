@@ -105,6 +105,7 @@ def check_workload(case: Case, workload: Workload) -> None:
         raise BadWorkload(
             "isl + osl", what, f"with --osl {workload.osl} the largest --isl is {room}" if room > 0 else "ask for less"
         )
+    check_vision(case, workload)
     check_draft(model, workload)
     if workload.accepted_length > workload.draft_tokens + 1:
         most = workload.draft_tokens + 1
@@ -137,6 +138,12 @@ def longest_context(model: Model) -> str:
     """'the 131072 of NAME', with the scaling behind it where there is one."""
     scaled = f" ({model.context_note})" if model.context_note else ""
     return f"the {model.max_context} of {model.name}{scaled}"
+
+
+def check_vision(case: Case, workload: Workload) -> None:
+    """A vision tower where one is asked for. Raises BadWorkload."""
+    if workload.vision and not any(extra.part == "vision" for extra in case.model.extras.values()):
+        raise BadWorkload("vision", f"{case.model.name} has no vision part", "leave --vision out")
 
 
 def check_chips(case: Case, chips: int, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import lexists
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -33,6 +34,9 @@ LOADERS = {"model": load_model, "chip": load_chip, "system": load_system, "stack
 
 def kind_of(name: str) -> str:
     """model, chip, system or stack. Raises UnknownName, BadFile, BadSpec."""
+    shipped = [] if is_path(name) else [kind for kind in FOLDERS if name in names(kind)]
+    if shipped:
+        return shipped[0]
     if is_config(name):
         data = opened(Path(name)).data if name.endswith(".json") else {}
         kind = kind_of_keys(data)
@@ -42,9 +46,6 @@ def kind_of(name: str) -> str:
         if found is None:
             raise BadSpec(name, "has no key of a model, chip, system or stack", "see a shipped spec for the form")
         return found
-    for kind in FOLDERS:
-        if name in names(kind):
-            return kind
     every = [known for kind in FOLDERS for known in names(kind)]
     raise UnknownName("spec", f"unknown name {name!r}", nearest(name, every))
 
@@ -141,14 +142,16 @@ YAML, HTML = (".yaml", ".yml"), (".html", ".htm")
 
 
 def free(out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
-    """Nothing stands in the way of writing this file. Raises BadFile."""
+    """Nothing stands in the way of writing this file; a link to a file is written through, by force. Raises BadFile."""
     if not out.endswith(endings):
         kind = endings[0].removeprefix(".").upper()
         raise BadFile(out, f"is not the name of a file in {kind}", f"end it in {endings[0]}")
     try:
         if Path(out).is_dir():
             raise BadFile(out, "is a directory", "name a file in it")
-        if Path(out).exists() and not force:
+        if lexists(out) and not Path(out).is_file():
+            raise BadFile(out, "is there and is not a regular file", "give another name")
+        if lexists(out) and not force:
             raise BadFile(out, "is there already", "give --force to write over it, or another name")
         if not Path(out).parent.is_dir():
             raise BadFile(out, f"there is no folder {Path(out).parent}", "make it first")
@@ -157,12 +160,24 @@ def free(out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
 
 
 def written(text: str, out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
-    """Write a file whole or not at all; over one that is there only by force. Raises BadFile."""
+    """Write a file whole or not at all; over one that is there only by force. Raises BadFile.
+
+    Where the name is a link to a file, by force that file has the new text and the link stays.
+    """
     free(out, force, endings)
     try:
-        with NamedTemporaryFile("w", encoding="utf-8", dir=Path(out).parent, suffix=".tmp", delete=False) as draft:
-            draft.write(text)
-        Path(draft.name).chmod(0o644)
-        Path(draft.name).replace(out)
+        target = Path(out).resolve()
+        with NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, suffix=".tmp", delete=False) as draft:
+            place = Path(draft.name)
+            try:
+                draft.write(text)
+                draft.flush()
+                place.chmod(0o644)
+                place.replace(target)
+            except BaseException:
+                place.unlink(missing_ok=True)
+                raise
+    except UnicodeEncodeError:
+        raise BadFile(out, "the text holds letters that UTF-8 has not", "check the names in the source") from None
     except OSError as error:
         raise BadFile(out, error.strerror or "cannot be written", "check the folder and its permissions") from None

@@ -15,6 +15,7 @@ from planner.evaluate.case import (
     case_of,
     check_chips,
     check_draft,
+    check_vision,
     longest_context,
     notes_on,
     point_of,
@@ -36,6 +37,8 @@ from planner.stages import distinct
 
 EVERY_COUNT, COARSE, FURTHER, MOST_CHIPS = 64, 8, 4, 8192
 """`min_chips` tries every count from the lower bound on, then multiples of eight up to four times as many."""
+MOST_SHAPES = 50_000
+"""Shapes of layouts `min_chips` looks at, a second or two; shipped models need under 500."""
 
 
 def fit(
@@ -62,6 +65,7 @@ def fit(
     if concurrency is not None and concurrency < 1:
         raise BadWorkload("concurrency", f"{concurrency} is below 1", "give a whole number from 1")
     base = workload or Workload(isl=1, osl=1)
+    check_vision(case, base)
     one = base.model_copy(
         update={"isl": max(length - 1, 1), "osl": min(1, length - 1) or 1, "concurrency": concurrency or 1}
     )
@@ -184,7 +188,8 @@ def roomiest(case: Case, workload: Workload, length: int) -> tuple[Layout, int, 
 def min_chips(case: Case, workload: Workload, length: int) -> tuple[int, str] | tuple[None, None]:
     """(the fewest chips on which some legal layout holds one request of this length, the layout).
 
-    Of several layouts the roomiest without context ranks and redundant experts, if there is one.
+    Of several layouts the roomiest without context ranks and redundant experts, if there is one. The search ends after
+    MOST_SHAPES: sizes that no model has make for layouts without end.
     """
     fraction = workload.memory_fraction or case.stack.memory_fraction.value
     usable = case.chip.holds().value * (1 if case.stack.memory_meaning == "free" else fraction)
@@ -193,8 +198,13 @@ def min_chips(case: Case, workload: Workload, length: int) -> tuple[int, str] | 
         return None, None
     every = range(start, start + EVERY_COUNT)
     coarse = range((every.stop + COARSE - 1) // COARSE * COARSE, min(every.stop * FURTHER, MOST_CHIPS), COARSE)
+    refused: Counter[str] = Counter()
+    found = 0
     for chips in (*every, *coarse):
-        layouts = list(legal(chips, case.model, Counter()))
+        if found + refused.total() > MOST_SHAPES:
+            break
+        layouts = list(legal(chips, case.model, refused))
+        found += len(layouts)
         if not layouts:
             continue
         space = space_of(case, workload, chips, layouts)

@@ -8,6 +8,7 @@ Folders, first found wins: the checkout beside the package, the copy inside an i
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -23,6 +24,8 @@ from planner.specs.yaml_file import read_yaml
 
 LARGEST_SPEC = 200_000  # bytes; the largest shipped is about 20 kB
 LONGEST_NAME = 1000
+LONGEST_LINE = 8
+"""Stacks that build one on the other; shipped ones are at most two."""
 LONGEST_FILE_NAME = 200
 FOLDERS = {
     "model": "model_specs",
@@ -30,6 +33,10 @@ FOLDERS = {
     "system": "hardware_specs/systems",
     "stack": "hardware_specs/stacks",
 }
+WEIGHTS = (".gguf", ".safetensors", ".bin", ".pt", ".pth")
+"""Endings of files that hold a model's weights, named by mistake for its config."""
+CONFIG_MARKS: dict[str, type] = {"model_type": str, "architectures": list}
+"""Keys of a Hugging Face config that no spec has."""
 OWN = {"name", "title", "note"}
 """What a stack never takes over from the one it is like."""
 COMMON = {"name", "title", "source", "note", "chip", "stack", "layers"}
@@ -63,7 +70,17 @@ def find(kind: str, name: str) -> Path:
         for place in folders(kind):
             if (place / f"{name}.yaml").is_file():
                 return place / f"{name}.yaml"
+    if is_file(name):
+        return existing(Path(name))
     raise UnknownName(kind, f"unknown {kind} {name[:LONGEST_FILE_NAME]!r}", nearest(name, names(kind)))
+
+
+def is_file(name: str) -> bool:
+    """Whether a bare name is that of a file, or of a link, in the working folder."""
+    try:
+        return os.path.lexists(name) and not os.path.isdir(name)
+    except (OSError, ValueError):
+        return False
 
 
 def existing(path: Path) -> Path:
@@ -74,6 +91,8 @@ def existing(path: Path) -> Path:
         raise BadFile(str(path), error.strerror or "cannot be looked up", "check the path") from None
     if path.is_dir():
         raise BadFile(str(path), "is a directory", "name a YAML file in it")
+    if not found and path.is_symlink():
+        raise BadFile(str(path), "is a link that leads nowhere", "name a YAML file")
     if not found:
         raise BadFile(str(path), "no such file", "give a name from `planner specs list` or the path of a YAML file")
     if not path.is_file():
@@ -95,6 +114,9 @@ def read(record: type[R], path: Path) -> R:
 def checked(record: type[R], path: Path, data: dict[str, Any]) -> R:
     """The record of a file's mapping. Raises BadSpec."""
     kind = kind_of_keys(data)
+    if any(isinstance(data.get(key), shape) for key, shape in CONFIG_MARKS.items()):
+        wanted = record.__name__.lower()
+        raise BadSpec(str(path), f"is a model's config.json, and a {wanted} spec is needed", f"name a {wanted}")
     if kind is not None and RECORDS[kind] is not record:
         wanted = record.__name__.lower()
         raise BadSpec(str(path), f"is a {kind} spec, and a {wanted} is needed", f"name a {wanted}")
@@ -134,6 +156,8 @@ def lineage(path: Path) -> list[Path]:
             raise type(error)(where, f"like: {error.what}", error.do) from None
         if base.resolve() in [file.resolve() for file in files]:
             raise BadSpec(where, f"like: {like} is like this stack in turn", "let one of them say everything")
+        if len(files) == LONGEST_LINE:
+            raise BadSpec(where, f"like: is the {LONGEST_LINE}th stack in a line", "build on one nearer its beginning")
         files.append(base)
     return files
 
@@ -222,11 +246,13 @@ def is_config(name: str) -> bool:
         return True
     if not name or len(name) > 1000 or "\0" in name:
         return False
-    if name.endswith(".json"):
+    if name.endswith((".json", *WEIGHTS)):
         return True
     spelled = "/" in name or "\\" in name or name in (".", "..")
+    yaml = name.endswith((".yaml", ".yml"))
     try:
-        return Path(name).is_dir() and (spelled or name not in names("model"))
+        there = Path(name).is_dir() or (is_file(name) and not spelled and not yaml)
+        return there and (spelled or name not in names("model"))
     except OSError:
         return False
 

@@ -24,6 +24,8 @@ RESERVED = frozenset({
 """Names that quantities and inputs begin with, which a group of layers may not take."""
 DRAFTED = "draft_"
 """What the names of a checkpoint's own draft layers begin with."""
+MOST_LAYERS = 2000
+"""Far above any network, and few enough that every way to cut them into stages is soon tried."""
 RANGE = re.compile(r"^(\d{1,5})(?:-(\d{1,5})(?:/(\d{1,5}))?)?$", re.ASCII)
 
 
@@ -161,8 +163,8 @@ def indices(text: str, count: int) -> list[int]:
 
 def assign(part: str, groups: dict[str, str], count: int) -> list[str]:
     """The group of every layer; at most one group says 'rest'."""
-    if count > 100_000:
-        raise ValueError(f"layers: {count} is more than this planner reads")
+    if count > MOST_LAYERS:
+        raise ValueError(f"layers: {count} is more than the {MOST_LAYERS} this planner reads")
     owner: list[str | None] = [None] * count
     rest = [name for name, text in groups.items() if text.strip() == "rest"]
     if len(rest) > 1:

@@ -112,8 +112,8 @@ class ExpectedError(Record):
     """How far predictions of this stack have been, or are expected to be, from measurements."""
 
     basis: Literal["calibrated", "anchored", "blind"]
-    median_fraction: float
-    p90_fraction: float
+    median_fraction: float = Field(gt=0, lt=10)
+    p90_fraction: float = Field(gt=0, lt=10)
     source: str
 
 

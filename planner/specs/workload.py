@@ -10,6 +10,8 @@ from planner.errors import BadWorkload
 from planner.kinds.formats import FormatName
 from planner.record import Record
 
+MOST_DRAFTS = 64
+"""Tokens drafted for one verify step, far above what is in use."""
 Arrivals = Literal["steady", "waves"]
 
 
@@ -49,7 +51,7 @@ class Workload(Question):
     memory_fraction: float | None = Field(default=None, gt=0, le=1)
     prefix_hit: float = Field(default=0.0, ge=0, lt=1)
     routing_skew: float = Field(default=1.0, ge=1)
-    draft_tokens: int = Field(default=0, ge=0)
+    draft_tokens: int = Field(default=0, ge=0, le=MOST_DRAFTS)
     accepted_length: float = Field(default=1.0, ge=1)
     vision: bool = False
     overlap: float | None = Field(default=None, ge=0, le=1)

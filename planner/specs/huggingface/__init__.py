@@ -5,6 +5,7 @@
     defaults.py       what a model's class takes where the file leaves a key out
     rope.py           the longest context, with the scaling of rotary positions
     schemes.py        one reader per quantisation method
+    patterns.py       regular expressions that come to an end soon
     modules.py        module names, and lists that pick some of them
     quantization.py   which format each module's weights have: every spelling in use, ignore lists, mixed tables
     parts.py          attention and feed-forward parts from sizes and module names
@@ -40,6 +41,7 @@ def read(path: Path, name: str = "", source: str = "") -> Model:
     network = network_of(config, quantization)
     network.notes += quantization.notes(network.table_format)
     network.cache_format = quantization.cache_format
+    quantization.refuse_idle(config)
     place = Path(files.name)
     own = place.resolve().parent.name if place.name == CONFIG else place.stem
     return model_of(config, network, name or own or "model", source or f"{place.name}, read as it is")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any
 
-from planner.errors import BadSpec
+from planner.errors import BadSpec, shown
 from planner.specs.huggingface.defaults import CLASSES, TYPES, UNKNOWN
 from planner.specs.huggingface.files import Files
+from planner.specs.model import MOST_LAYERS
 
 PARTS = ("llm_config", "text_config", "language_config", "thinker_config")
 """Where a multimodal config keeps its language part; tried in this order, again inside what is found."""
@@ -24,7 +26,8 @@ ARCHITECTURES = {
 }
 """Architecture -> model type, for configs that name only the first."""
 LARGEST_SIZE = 10**9
-MOST_LAYERS = 10_000
+LIKE = ("rope_scaling", "max_position_embeddings")
+"""Keys whose aliases mean other things as well and may differ: the first there counts."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,23 @@ class Config:
         """The same config with keys laid over it."""
         return replace(self, data={**self.data, **changes})
 
+    def key(self, *keys: str) -> str | None:
+        """The first of the aliases that is there and not null. Raises BadSpec where another says something else."""
+        given = [key for key in keys if self.data.get(key) is not None]
+        for other in given[1:]:
+            one, two = self.data[given[0]], self.data[other]
+            if one != two and keys[0] not in LIKE:
+                what = f"{shown(two)} where {given[0]} says {shown(one)}: they name the same thing"
+                raise self.wrong(other, what, "keep the one that holds")
+        return given[0] if given else None
+
     def stated(self, *keys: str) -> tuple[str, Any] | None:
         """(alias, value) of the first alias that is not null, by the file or else by the class; None for null."""
-        found = next(((key, self.data[key]) for key in keys if self.data.get(key) is not None), None)
-        if found is not None or any(key in self.data for key in keys):
-            return found
+        own = self.key(*keys)
+        if own is not None:
+            return own, self.data[own]
+        if any(key in self.data for key in keys):
+            return None
         found = next(((key, self.defaults[key]) for key in keys if self.defaults.get(key) is not None), None)
         if found is not None and isinstance(found[1], int) and not isinstance(found[1], bool):
             self.taken[found[0]] = found[1]
@@ -100,9 +115,9 @@ class Config:
     def whole(self, key: str, value: Any, least: int) -> int:
         """A value as a whole number in range. Raises BadSpec."""
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.wrong(key, f"{value!r} is not a whole number")
+            raise self.wrong(key, f"{shown(value)} is not a whole number")
         if not least <= value <= LARGEST_SIZE:
-            raise self.wrong(key, f"{value} is not within {least} to {LARGEST_SIZE}")
+            raise self.wrong(key, f"{shown(value)} is not within {least} to {LARGEST_SIZE}")
         return value
 
     def flag(self, default: bool, *keys: str) -> bool:
@@ -111,7 +126,7 @@ class Config:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise self.wrong(keys[0], f"{value!r} is not true or false")
+            raise self.wrong(keys[0], f"{shown(value)} is not true or false")
         return value
 
     def text(self, default: str, *keys: str) -> str:
@@ -120,7 +135,7 @@ class Config:
         if value is None:
             return default
         if not isinstance(value, str):
-            raise self.wrong(keys[0], f"{value!r} is not text")
+            raise self.wrong(keys[0], f"{shown(value)} is not text")
         return value
 
     def entries(self, key: str, length: int | None = None) -> list[Any]:
@@ -152,11 +167,11 @@ class Config:
         """The model type, which decides the family: the language part's own, the whole model's, or by architecture."""
         for data in (self.data, self.root):
             value = data.get("model_type")
-            if value:
+            if value is not None and value != "":
                 if not isinstance(value, str):
-                    raise self.wrong("model_type", f"{value!r} is not text")
+                    raise self.wrong("model_type", f"{shown(value)} is not text")
                 return value
-        named = self.data.get("architectures", self.root.get("architectures"))
+        named = self.data.get("architectures") or self.root.get("architectures")
         first = named[0] if isinstance(named, list) and named else None
         return ARCHITECTURES.get(first, "") if isinstance(first, str) else ""
 
@@ -173,6 +188,10 @@ def language_part(files: Files) -> Config:
     """The part of a config that describes the language model. Raises BadSpec where there is none."""
     data: dict[str, Any] = files.data
     for _ in PARTS:
+        for part in PARTS:
+            if not isinstance(data.get(part), (dict, NoneType)):
+                what = f"{type(data[part]).__name__} where an object is needed"
+                raise BadSpec(files.name, f"{part}: {what}", "check the config")
         nested = next((data[part] for part in PARTS if isinstance(data.get(part), dict)), None)
         if nested is None:
             break

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from planner.errors import BadFile
 
-LARGEST_CONFIG = 20_000_000  # bytes; the largest seen is under 2 MB
+LARGEST_CONFIG = 8_000_000  # bytes; the largest seen is under 2 MB, a table of formats by expert
 DEEPEST_CONFIG = 60
 INSIDE = "_hf_quant_config"
 """Where a config kept alone, without its folder, may carry the separate quantisation file."""
@@ -36,10 +38,12 @@ def opened(path: Path) -> Files:
             raise BadFile(str(path), wanted, "name a folder that holds a whole model's config.json")
         data, side = strict_json(place), folder / SIDE_QUANTIZATION
         inside = data.get(INSIDE)
-        found = strict_json(side) if side.is_file() else inside if isinstance(inside, dict) else None
-        return Files(str(place), data, found)
+        if not isinstance(inside, (dict, NoneType)):
+            raise BadFile(str(place), f"{INSIDE} is {type(inside).__name__}, not an object", "check the config")
+        return Files(str(place), data, strict_json(side) if os.path.lexists(side) else inside)
     except OSError as error:
-        raise BadFile(str(path), error.strerror or "cannot be read", "check the path and its permissions") from None
+        where = error.filename if isinstance(error.filename, str) else str(path)
+        raise BadFile(where, error.strerror or "cannot be read", "check the path and its permissions") from None
 
 
 def strict_json(path: Path) -> dict[str, Any]:
@@ -47,14 +51,16 @@ def strict_json(path: Path) -> dict[str, Any]:
     size = path.stat().st_size
     if not path.is_file():
         raise BadFile(str(path), "is not a regular file", "name a config.json")
+    with path.open("rb") as file:
+        head = file.read(16)
+    for magic, what in MAGIC.items():
+        if head.startswith(magic):
+            raise BadFile(str(path), f"is {what}, not a config", "name the model's config.json")
+    if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < size:
+        raise BadFile(str(path), "is a safetensors file, not a config", "name the model's config.json")
     if size > LARGEST_CONFIG:
         raise BadFile(str(path), f"is {size:,} bytes, over the {LARGEST_CONFIG:,} of a config", "name a config.json")
     raw = path.read_bytes()
-    for magic, what in MAGIC.items():
-        if raw.startswith(magic):
-            raise BadFile(str(path), f"is {what}, not a config", "name the model's config.json")
-    if len(raw) > 9 and raw[8:9] == b"{" and int.from_bytes(raw[:8], "little") < size:
-        raise BadFile(str(path), "is a safetensors file, not a config", "name the model's config.json")
     try:
         text = raw.decode("utf-8-sig")
         data = json.loads(text, parse_constant=unsized, object_pairs_hook=unrepeated)

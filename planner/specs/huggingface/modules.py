@@ -9,11 +9,14 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from planner.specs.huggingface.patterns import MOST_PATTERNS, Allowance, compiled
 
 WRAPPER = re.compile(r"(?:(?:model|language_model|backbone|text_model|thinker)\.)+")
 WRAPPED = ("", "model.", "model.language_model.", "language_model.model.", "backbone.")
 """How a bare path is spelled in full, for regular expressions that ask for a wrapper."""
+MOST_STARTS = 10 * MOST_PATTERNS
 
 
 def bare(path: str) -> str:
@@ -30,15 +33,20 @@ class Names:
     starts: tuple[str, ...]
     globs: re.Pattern[str] | None
     patterns: tuple[re.Pattern[str], ...]
+    allowance: Allowance = field(default_factory=Allowance)
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> Names:
-        """Entries as written: 're:...', globs with '*', plain paths. Raises re.error for a bad expression."""
+        """Entries as written: 're:...', globs with '*', plain paths. Raises ValueError for a bad expression."""
         exact: set[str] = set()
-        starts, globs, patterns = [], [], []
+        starts: list[str] = []
+        globs: list[str] = []
+        patterns: list[re.Pattern[str]] = []
         for entry in entries:
+            if len(starts) > MOST_STARTS or len(globs) // 2 + len(patterns) > MOST_PATTERNS:
+                raise ValueError(f"more patterns than the {MOST_PATTERNS:,} read here")
             if entry.startswith("re:"):
-                patterns.append(re.compile(entry[3:]))
+                patterns.append(compiled(entry[3:]))
             elif entry.endswith("*") and not set(entry[:-1]) & set("*?["):
                 starts.append(bare(entry[:-1]))
             elif set(entry) & set("*?["):
@@ -49,14 +57,17 @@ class Names:
         return cls(frozenset(exact), tuple(starts), joined, tuple(patterns))
 
     def match(self, name: str) -> bool:
-        """Whether the list names this module (bare), one it is inside of, its last words, or any one word of it."""
+        """Whether the list names this module (bare), one it is inside of, its last words, or any one word of it.
+
+        Raises ValueError where its patterns take too long.
+        """
         if self.starts and name.startswith(self.starts):
             return True
         if self.exact and any(part in self.exact for part in (*ancestors(name), *endings(name), *name.split("."))):
             return True
-        if self.globs is not None and (self.globs.match(name) or self.globs.match(f"model.{name}")):
+        if self.globs is not None and self.allowance.any((self.globs,), (name, f"model.{name}")):
             return True
-        return any(pattern.match(wrapper + name) for pattern in self.patterns for wrapper in WRAPPED)
+        return bool(self.patterns) and self.allowance.any(self.patterns, [wrapper + name for wrapper in WRAPPED])
 
 
 def ancestors(name: str) -> list[str]:

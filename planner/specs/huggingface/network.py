@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.errors import BadSpec
+from planner.errors import BadSpec, shown
 from planner.specs.huggingface.config import Config, noted
 from planner.specs.huggingface.rope import context_of
 from planner.specs.library import describe
@@ -69,11 +69,12 @@ def model_of(config: Config, network: Network, name: str, source: str) -> Model:
 
 def tied(config: Config, default: bool) -> bool:
     """Whether the head is the embedding; the outer config decides where both say."""
-    value = config.root.get("tie_word_embeddings", config.data.get("tie_word_embeddings"))
+    value = config.root.get("tie_word_embeddings")
+    value = config.data.get("tie_word_embeddings") if value is None else value
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise config.wrong("tie_word_embeddings", f"{value!r} is not true or false")
+        raise config.wrong("tie_word_embeddings", f"{shown(value)} is not true or false")
     return value
 
 

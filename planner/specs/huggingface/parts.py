@@ -142,7 +142,7 @@ def routed(config: Config, *inner: str) -> dict[str, Any]:
     return {
         "experts": config.count(*EXPERTS),
         "top_k": config.count(*TOP_K),
-        "inner": config.count(*INNER, *inner),
+        "inner": config.count(*(INNER if config.key(*INNER) else (*INNER, *inner))),
     }
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from planner.errors import shown
 from planner.specs.huggingface.config import Config
 from planner.specs.huggingface.files import Files
 from planner.specs.huggingface.modules import bare, stays_plain
-from planner.specs.huggingface.schemes import METHODS, Scheme, modelopt
+from planner.specs.huggingface.schemes import ALGORITHMIC, METHODS, Scheme, modelopt
 
 PLAIN = {"bfloat16": "bf16", "float16": "bf16", "half": "bf16", "float32": "fp32", "float": "fp32"}
 
@@ -27,14 +28,21 @@ CACHES = {"fp8": "fp8", "8-bit float": "fp8", "nvfp4": "nvfp4", "int8": "int8", 
 class Quantization:
     """format(path): the format of a module's weight, such as 'model.layers.3.mlp.experts.0.up_proj'.
 
-    plain: the format of what no scheme covers. kv: the cache format the checkpoint names, or None: only a note, since
-    the cache format is its own input.
+    plain: the format of what no scheme covers; covered: the modules asked for that one does, None without a
+    scheme. kv: the cache format the checkpoint names, or None: only a note, since the cache format is its own input.
     """
 
     plain: str
     format: Callable[[str], str]
     kv: str | None = None
     note: str = ""
+    covered: set[str] | None = None
+
+    def refuse_idle(self, config: Config) -> None:
+        """Raises BadSpec where a scheme is stated and none of the modules asked for is stored by it."""
+        if self.covered is not None and not self.covered:
+            what = "matches no module of the model, which would be read as not quantised"
+            raise config.wrong("quantization_config", what)
 
     @property
     def cache_format(self) -> str | None:
@@ -58,32 +66,44 @@ def quantization_of(files: Files, config: Config) -> Quantization:
     stated = stated_scheme(files, config)
     if stated is None:
         return Quantization(plain, lambda path: plain)
-    scheme = read_scheme(files, config, stated)
+    scheme = read_scheme(config, stated)
+    covered: set[str] = set()
+
+    def stored(name: str) -> str | None:
+        named = scheme.named(name)
+        if named is None and (stays_plain(name) or scheme.spared(name)):
+            return None
+        return named or scheme.default(name)
 
     @cache
     def format_of(path: str) -> str:
-        name = bare(path)
-        named = scheme.named(name)
-        if named is not None:
-            return named
-        if stays_plain(name) or scheme.spared(name):
+        try:
+            found = stored(bare(path))
+        except ValueError as error:
+            raise config.wrong("quantization_config", f"holds {error}", "name modules more plainly") from None
+        if found is None:
             return plain
-        return scheme.default(name) or plain
+        covered.add(path)
+        return found
 
-    return Quantization(plain, format_of, scheme.kv, scheme.note)
+    return Quantization(plain, format_of, scheme.kv, scheme.note, covered)
 
 
 def plain_format(config: Config) -> str:
     """The format of weights no scheme covers: the config's dtype, 16 bits where it says nothing."""
     for data in (config.data, config.root):
+        said = {}
         for key in ("torch_dtype", "dtype"):
             value = data.get(key)
             if value is None:
                 continue
             name = value.removeprefix("torch.") if isinstance(value, str) else ""
             if name not in PLAIN:
-                raise config.wrong(key, f"{value!r} is not one of {', '.join(PLAIN)}")
-            return PLAIN[name]
+                raise config.wrong(key, f"{shown(value)} is not one of {', '.join(PLAIN)}")
+            said[key] = PLAIN[name]
+        if said:
+            Config(config.where, said, {}).get("torch_dtype", "dtype")
+            return next(iter(said.values()))
     return "bf16"
 
 
@@ -97,6 +117,8 @@ def stated_scheme(files: Files, config: Config) -> dict[str, Any] | None:
                 if not isinstance(value, dict):
                     raise config.wrong(key, f"{type(value).__name__} where an object is needed")
                 stated = value
+            elif value is not None and value != stated:
+                raise config.wrong(key, "is there twice, and the two differ", "keep the one that holds")
     side = files.side
     if side is None:
         return stated
@@ -105,15 +127,22 @@ def stated_scheme(files: Files, config: Config) -> dict[str, Any] | None:
         raise config.wrong("hf_quant_config.json: quantization", f"{type(inner).__name__} where an object is needed")
     if stated is None:
         return {"quant_method": "modelopt", **inner}
+    for key in ("quant_algo", "group_size"):
+        if None not in (stated.get(key), inner.get(key)) and stated[key] != inner[key]:
+            what = f"{shown(stated[key])} where hf_quant_config.json says {shown(inner[key])}"
+            raise config.wrong(f"quantization_config: {key}", what, "keep the one that holds")
     return {**inner, **{key: value for key, value in stated.items() if value is not None}}
 
 
-def read_scheme(files: Files, config: Config, stated: dict[str, Any]) -> Scheme:
+def read_scheme(config: Config, stated: dict[str, Any]) -> Scheme:
     """The scheme by its method. Raises BadSpec where it is unknown."""
     inner = Config(f"{config.where}: quantization_config", stated, config.root)
-    if stated.get("quant_algo") is not None:
-        return modelopt(inner)
     method = inner.text("", "quant_method", "quant_type")
+    if stated.get("quant_algo") is not None:
+        if method not in ALGORITHMIC:
+            what = f"{shown(stated['quant_algo'])} where quant_method says {method!r}: two schemes at once"
+            raise inner.wrong("quant_algo", what, "keep the one that holds")
+        return modelopt(inner)
     if method not in METHODS:
         known = ", ".join(sorted(METHODS))
         if not method:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from planner.errors import shown
+from planner.kinds.formats import FORMATS
 from planner.specs.huggingface.config import Config
 from planner.specs.huggingface.modules import Names, among_experts, ancestors, bare, is_head
 
 NOTHING = Names.of([])
 BLOCK = [128, 128]
+FP8_NAMES = ("e4m3", "e4m3fn", "e5m2", "float8_e4m3fn", "float8_e4m3", "float8_e5m2")
+GROUPS = {"fp8_block": 128, "mxfp4": 32, "mxfp8": 32, "nvfp4": 16}
+"""Values with one scale; a format that is not named has one scale for a tensor or channel."""
 INT4_GROUPS = {32: "int4", 128: "int4_g128"}
 ALGORITHMS = {
     "FP8": "fp8",
@@ -31,6 +35,21 @@ ALGORITHMS = {
 }
 """modelopt's names; the INT4 ones carry a group size and are read apart."""
 INT4_ALGORITHMS = ("INT4_AWQ", "W4A16_AWQ", "W4A8_AWQ")
+ALGORITHMIC = {
+    "": (*FORMATS,),
+    "modelopt": (*FORMATS,),
+    "modelopt_fp4": ("nvfp4", "mxfp4"),
+    "fp8": ("fp8", "fp8_block"),
+}
+"""Values of `quant_method` that `quant_algo` says more about -> the formats it may say."""
+PACKINGS_OF_FOUR = {"nvfp4-pack-quantized": "nvfp4", "mxfp4-pack-quantized": "mxfp4"}
+PACKINGS = (
+    "", "pack-quantized", "int-quantized", "float-quantized", "naive-quantized", "mxfp8-quantized",
+    "mixed-precision", "dense", *PACKINGS_OF_FOUR,
+)  # fmt: skip
+STRATEGIES = {"": False, "tensor": False, "channel": False, "block": False, "group": True, "tensor_group": True}
+"""How compressed-tensors shares scales -> whether by groups of a size it gives."""
+ONE_GROUP = "name each module in one group"
 MIXED = ("MIXED_PRECISION", "W4A8_NVFP4_FP8")
 
 
@@ -71,8 +90,9 @@ def names_in(config: Config, *keys: str) -> Names:
         found += value
     try:
         return Names.of(found)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise config.wrong(keys[0], f"holds a bad pattern: {error}") from None
+    except ValueError as error:
+        key = next(key for key in keys if config.data.get(key) is not None)
+        raise config.wrong(key, f"holds {error}", "name modules more plainly") from None
 
 
 def always(format: str) -> Callable[[str], str | None]:
@@ -82,27 +102,40 @@ def always(format: str) -> Callable[[str], str | None]:
 
 def fp8(config: Config) -> Scheme:
     """DeepSeek's FP8 in blocks of 128 x 128, or FP8 with one scale a tensor or channel; experts may have their own."""
-    block = config.get("weight_block_size")
+    block, stored = config.get("weight_block_size"), config.get("fmt")
     if block is not None and block != BLOCK:
-        raise config.wrong("weight_block_size", f"{block!r}: only blocks of 128 x 128 are known here")
-    format = "fp8" if block is None else "fp8_block"
+        raise config.wrong("weight_block_size", f"{shown(block)}: only blocks of 128 x 128 are known here")
+    if stored is not None and stored not in FP8_NAMES:
+        raise config.wrong("fmt", f"{shown(stored)} is not one of {', '.join(FP8_NAMES)}")
+    format = in_groups(config, "fp8" if block is None else "fp8_block")
     ignore = names_in(config, "modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules")
     return Scheme(always(format), ignore)
 
 
 def fbgemm(config: Config) -> Scheme:
     """FP8 with one scale a row."""
-    return Scheme(always("fp8"), names_in(config, "modules_to_not_convert"))
+    return Scheme(always(in_groups(config, "fp8")), names_in(config, "modules_to_not_convert"))
 
 
 def mxfp4(config: Config) -> Scheme:
     """gpt-oss: MXFP4 experts, the rest as listed."""
-    return Scheme(lambda name: "mxfp4" if among_experts(name) else None, names_in(config, "modules_to_not_convert"))
+    format, ignore = in_groups(config, "mxfp4"), names_in(config, "modules_to_not_convert")
+    return Scheme(lambda name: format if among_experts(name) else None, ignore)
 
 
 def mxfp8(config: Config) -> Scheme:
     """MXFP8 but for what is listed."""
-    return Scheme(always("mxfp8"), names_in(config, "modules_to_not_convert", "ignored_layers", "ignore"))
+    ignore = names_in(config, "modules_to_not_convert", "ignored_layers", "ignore")
+    return Scheme(always(in_groups(config, "mxfp8")), ignore)
+
+
+def in_groups(config: Config, format: str) -> str:
+    """The format, whose groups are of the size the config gives, where it gives one. Raises BadSpec."""
+    group, own = whole_or_none(config, "group_size"), GROUPS.get(format)
+    if group not in (None, own or -1):
+        has = f"groups of {own}" if own else "no groups"
+        raise config.wrong("group_size", f"{group}: {format} has {has} here")
+    return format
 
 
 def integer(config: Config, bits: int | None, group: int | None) -> str:
@@ -120,7 +153,7 @@ def whole_or_none(config: Config, *keys: str) -> int | None:
     value = config.get(*keys)
     if value is None:
         return None
-    return -1 if value == -1 else config.whole(keys[0], value, 0)
+    return -1 if value == -1 else config.whole(keys[0], value, 1)
 
 
 def grouped_integers(config: Config) -> Scheme:
@@ -130,12 +163,11 @@ def grouped_integers(config: Config) -> Scheme:
     )
     if config.get("modules_in_block_to_quantize") is not None:
         raise config.wrong("modules_in_block_to_quantize", "a list of quantised modules is not read here")
-    skipped = names_in(config, "modules_to_not_convert")
-    dynamic = config.get("dynamic") or {}
-    if not isinstance(dynamic, dict) or any(not str(key).startswith("-:") for key in dynamic):
+    dynamic = {} if config.get("dynamic") is None else config.inner("dynamic").data
+    if any(not key.startswith("-:") for key in dynamic):
         raise config.wrong("dynamic", "gives some modules their own bits, which is not read here")
-    if dynamic:
-        skipped = names_in(Config(config.where, {"dynamic": [f"re:{key[2:]}" for key in dynamic]}, {}), "dynamic")
+    left_out = {**config.data, "dynamic": [f"re:{key[2:]}" for key in dynamic]}
+    skipped = names_in(Config(config.where, left_out, {}), "modules_to_not_convert", "dynamic")
     return Scheme(always(format), skipped, spares_head=not config.flag(False, "lm_head"))
 
 
@@ -143,8 +175,8 @@ def compressed_tensors(config: Config) -> Scheme:
     """Groups of targets, each with its weights' type, bits and grouping."""
     groups = config.inner("config_groups")
     sparsity = config.get("sparsity_config")
-    if isinstance(sparsity, dict) and sparsity.get("format") not in (None, "dense"):
-        raise config.wrong("sparsity_config", f"{sparsity.get('format')!r}: sparse weights are not read here")
+    if sparsity is not None and config.inner("sparsity_config").get("format") not in (None, "dense"):
+        raise config.wrong("sparsity_config", f"{shown(sparsity['format'])}: sparse weights are not read here")
     general: str | None = None
     picked: list[tuple[Names, str]] = []
     for key in groups.data:
@@ -156,6 +188,8 @@ def compressed_tensors(config: Config) -> Scheme:
         if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
             raise group.wrong("targets", "is not a list of module names")
         if "Linear" in targets:
+            if general not in (None, format):
+                raise group.wrong("targets", f"Linear is {general} in one group and {format} in another", ONE_GROUP)
             general = format
         own = {"targets": [target for target in targets if target != "Linear"]}
         picked.append((names_in(Config(group.where, own, {}), "targets"), format))
@@ -163,7 +197,10 @@ def compressed_tensors(config: Config) -> Scheme:
         raise groups.wrong("weights", "no group says how weights are stored")
 
     def default(name: str) -> str | None:
-        return next((format for names, format in picked if names.match(name)), general)
+        found = {format for names, format in picked if names.match(name)}
+        if len(found) > 1:
+            raise groups.wrong("targets", f"{name} is {' and '.join(sorted(found))} in different groups", ONE_GROUP)
+        return found.pop() if found else general
 
     return Scheme(default, names_in(config, "ignore"), spares_head=False, kv=cache_format(config))
 
@@ -172,29 +209,49 @@ def weights_format(weights: Config, packing: str) -> str:
     """The format of one group's weights. Raises BadSpec."""
     kind, bits = weights.text("", "type"), weights.count("num_bits")
     group, strategy = whole_or_none(weights, "group_size"), weights.text("", "strategy")
-    if kind == "int":
-        return integer(weights, bits, group if strategy in ("", "group") else None)
+    if packing not in PACKINGS:
+        raise weights.wrong(
+            "format", f"{packing!r}: no such packing is known here", f"known: {', '.join(PACKINGS[1:])}"
+        )
+    if packing in PACKINGS_OF_FOUR and (kind, bits) != ("float", 4):
+        raise weights.wrong("num_bits", f"{bits} bits of {kind or 'no type'} where the packing is {packing}")
+    if strategy not in STRATEGIES:
+        raise weights.wrong("strategy", f"{strategy!r} is not one of {', '.join(STRATEGIES)}")
+    sizes = STRATEGIES[strategy]
+    if strategy and (group in (None, -1)) == sizes:
+        raise weights.wrong("group_size", f"{group} where strategy is {strategy}")
+    block = weights.get("block_structure")
+    if block not in (None, BLOCK, "128x128"):
+        raise weights.wrong("block_structure", f"{shown(block)}: only blocks of 128 x 128 are known here")
+    blocks = strategy == "block" or block is not None
+    if kind == "int" and not blocks:
+        return integer(weights, bits, group)
+    if blocks and (kind != "float" or bits != 8 or strategy not in ("", "block")):
+        raise weights.wrong("block_structure", f"blocks of {bits}-bit {kind} by {strategy}: no such format here")
     if kind == "float" and bits == 8:
-        if strategy == "block" or weights.get("block_structure") is not None:
-            block = weights.get("block_structure")
-            if block not in (None, BLOCK, "128x128"):
-                raise weights.wrong("block_structure", f"{block!r}: only blocks of 128 x 128 are known here")
+        if blocks:
             return "fp8_block"
         if group in (None, -1):
             return "fp8"
         if group == 32:
             return "mxfp8"
     if kind == "float" and bits == 4:
-        if packing.startswith("nvfp4") or (not packing.startswith("mxfp4") and group == 16):
-            return "nvfp4"
-        if packing.startswith("mxfp4") or group == 32:
-            return "mxfp4"
+        own = PACKINGS_OF_FOUR.get(packing) or {16: "nvfp4", 32: "mxfp4"}.get(group or 0)
+        if own is not None:
+            return in_groups(weights, own)
     raise weights.wrong("num_bits", f"{bits} bits of {kind or 'no type'} in groups of {group}: no such format here")
 
 
 def modelopt(config: Config) -> Scheme:
     """NVIDIA's names: one algorithm, or a table of them by module, beside a list of modules left out."""
     algorithm = config.text("", "quant_algo")
+    bits, method = config.maybe_count("bits", "w_bit"), config.text("", "quant_method", "quant_type")
+    if algorithm not in MIXED:
+        format = algorithm_format(config)
+        if bits not in (None, FORMATS[format].value_bits):
+            raise config.wrong("bits", f"{bits} where quant_algo says {algorithm}", "keep the one that holds")
+        if format not in ALGORITHMIC.get(method, FORMATS):
+            raise config.wrong("quant_algo", f"{algorithm} where quant_method says {method}", "keep the one that holds")
     ignore = names_in(config, "ignore", "exclude_modules", "modules_to_not_convert")
     kv = config.text("", "kv_cache_quant_algo") or cache_format(config)
     if algorithm not in MIXED:
@@ -241,10 +298,7 @@ def algorithm_format(config: Config) -> str:
     if algorithm not in ALGORITHMS:
         known = ", ".join((*ALGORITHMS, *INT4_ALGORITHMS))
         raise config.wrong("quant_algo", f"{algorithm!r}: no such weights are known here", f"known: {known}")
-    format, group = ALGORITHMS[algorithm], whole_or_none(config, "group_size")
-    if format == "nvfp4" and group not in (None, 16):
-        raise config.wrong("group_size", f"{group}: NVFP4 has groups of 16")
-    return format
+    return in_groups(config, ALGORITHMS[algorithm])
 
 
 def cache_format(config: Config) -> str | None:

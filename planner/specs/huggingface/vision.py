@@ -6,21 +6,27 @@ modelling files beside Kimi K2.5 and K3.
 
 from __future__ import annotations
 
+from types import NoneType
+
 from planner.specs.huggingface.config import Config
 from planner.specs.huggingface.network import Part
 
 CHANNELS = 3
+OTHERS = ("audio_config", "speech_config", "talker_config", "code2wav_config")
 Towers = tuple[dict[str, Part], list[str]]
 
 
 def towers(config: Config, format: str) -> Towers:
     """(extras, notes) of what a config holds beside its language part."""
+    for key in (*OTHERS, "vision_config"):
+        if not isinstance(config.root.get(key), (dict, NoneType)):
+            raise config.wrong(key, f"{type(config.root[key]).__name__} where an object is needed")
     notes = [
         f"The {key.removesuffix('_config')} part of the config is not counted."
-        for key in ("audio_config", "speech_config", "talker_config", "code2wav_config")
-        if isinstance(config.root.get(key), dict)
+        for key in OTHERS
+        if config.root.get(key) is not None
     ]
-    if not isinstance(config.root.get("vision_config"), dict):
+    if config.root.get("vision_config") is None:
         return {}, notes
     tower = Config(config.where, config.root, config.root).inner("vision_config")
     kind = str(tower.data.get("model_type") or config.root.get("model_type") or "")
@@ -42,15 +48,15 @@ def linear(inputs: int, outputs: int) -> int:
 def qwen(tower: Config, width: int) -> tuple[int, int]:
     """Qwen3-VL and Qwen3.5: biased blocks, learned positions, a merger of 2 x 2 patches, mergers of inner layers."""
     size, inner, depth = tower.count("hidden_size"), tower.count("intermediate_size"), tower.count("depth")
-    patch, merge = tower.count("patch_size"), tower.number_or(2, "spatial_merge_size") ** 2 * size
+    patch, merge = tower.count("patch_size"), (tower.maybe_count("spatial_merge_size") or 2) ** 2 * size
     out = tower.maybe_count("out_hidden_size") or width
     deep = 3 if str(tower.data.get("model_type") or tower.root.get("model_type")).startswith("qwen3_vl") else 0
     if tower.data.get("deepstack_visual_indexes") is not None:
         deep = len(tower.entries("deepstack_visual_indexes"))
     block = 4 * size + linear(size, 3 * size) + linear(size, size) + linear(size, inner) + linear(inner, size)
-    frames = tower.number_or(2, "temporal_patch_size")
+    frames = tower.maybe_count("temporal_patch_size") or 2
     patches = linear(CHANNELS * frames * patch * patch, size)
-    positions = tower.number_or(2304, "num_position_embeddings") * size
+    positions = (tower.maybe_count("num_position_embeddings") or 2304) * size
     merger = linear(merge, merge) + linear(merge, out)
     return depth * block + patches + positions, merger + 2 * size + deep * (merger + 2 * merge)
 
@@ -88,7 +94,7 @@ def gemma4(tower: Config, width: int) -> tuple[int, int]:
     dim = tower.maybe_count("head_dim") or size // heads
     keys = tower.maybe_count("num_key_value_heads") or heads
     block = 4 * size + 2 * dim + 2 * size * heads * dim + 2 * size * keys * dim + 3 * size * inner
-    positions = 2 * tower.number_or(10240, "position_embedding_size") * size
+    positions = 2 * (tower.maybe_count("position_embedding_size") or 10240) * size
     return depth * block + positions + CHANNELS * patch * patch * size, size * width
 
 

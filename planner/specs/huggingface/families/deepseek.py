@@ -24,7 +24,7 @@ def dense_layers(config: Config) -> list[bool]:
     if isinstance(config.data.get("moe_layer_freq"), list):
         marks = config.entries("moe_layer_freq", count)
         return [config.whole("moe_layer_freq", mark, 0) == 0 for mark in marks]
-    first, step = config.number("first_k_dense_replace"), max(config.number_or(1, "moe_layer_freq"), 1)
+    first, step = config.number("first_k_dense_replace"), config.maybe_count("moe_layer_freq") or 1
     return [index < first or index % step != 0 for index in range(count)]
 
 

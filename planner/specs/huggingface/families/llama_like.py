@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from planner.errors import shown
 from planner.specs.huggingface.config import Config
 from planner.specs.huggingface.draft import draft_extras, table_copies
 from planner.specs.huggingface.foreign import refuse_foreign
@@ -53,7 +54,7 @@ def sliding_layers(config: Config) -> list[bool]:
         raise config.wrong("layer_types", f"has {len(kinds)} entries for {config.layers} layers")
     for kind in kinds:
         if not isinstance(kind, str) or kind not in known:
-            raise config.wrong("layer_types", f"{kind!r} is not one of {', '.join(known)}")
+            raise config.wrong("layer_types", f"{shown(kind)} is not one of {', '.join(known)}")
     found = [known[kind] for kind in kinds[: config.layers]]
     if any(found):
         config.count("sliding_window")
@@ -96,8 +97,8 @@ def qwen3(config: Config, quant: Quantization) -> Network:
 
 def sparse_layers(config: Config) -> list[bool]:
     """Which layers have experts, by decoder_sparse_step and mlp_only_layers."""
-    step, only = max(config.number_or(1, "decoder_sparse_step"), 1), set()
-    if config.data.get("mlp_only_layers"):
+    step, only = config.maybe_count("decoder_sparse_step") or 1, set()
+    if config.data.get("mlp_only_layers") is not None:
         only = {config.whole("mlp_only_layers", entry, 0) for entry in config.entries("mlp_only_layers")}
     return [index not in only and (index + 1) % step == 0 for index in range(config.layers)]
 

@@ -5,6 +5,7 @@ Reference: modeling_decilm.py beside nvidia/Llama-3_3-Nemotron-Super-49B-v1; Puz
 
 from __future__ import annotations
 
+from planner.errors import shown
 from planner.specs.huggingface.config import Config
 from planner.specs.huggingface.families.llama_like import network
 from planner.specs.huggingface.foreign import refuse_foreign
@@ -58,7 +59,7 @@ def feed_forward(config: Config, quant: Quantization, entry: Config, path: str) 
         return dense(config, quant, path, own)
     multiple = entry.get("ffn_mult")
     if isinstance(multiple, bool) or not isinstance(multiple, (int, float)) or not 0 < multiple <= LARGEST_MULTIPLE:
-        raise entry.wrong("ffn_mult", f"{multiple!r} is not a multiple of the width")
+        raise entry.wrong("ffn_mult", f"{shown(multiple)} is not a multiple of the width")
     inner = int(2 * multiple * config.count("hidden_size") / 3)
     return dense(config, quant, path, -(-inner // WIDTH_MULTIPLE) * WIDTH_MULTIPLE)
 

@@ -7,6 +7,7 @@ the same names in huggingface/transformers; qwen3_5_mtp.py in vllm-project/vllm.
 
 from __future__ import annotations
 
+from planner.errors import shown
 from planner.specs.huggingface.config import Config
 from planner.specs.huggingface.draft import draft_extras
 from planner.specs.huggingface.families.llama_like import network, sparse_layers
@@ -27,7 +28,7 @@ def linear_layers(config: Config) -> list[bool]:
     kinds = config.entries("layer_types", config.layers)
     for kind in kinds:
         if kind not in (FULL, LINEAR):
-            raise config.wrong("layer_types", f"{kind!r} is not one of {FULL}, {LINEAR}")
+            raise config.wrong("layer_types", f"{shown(kind)} is not one of {FULL}, {LINEAR}")
     return [kind == LINEAR for kind in kinds]
 
 

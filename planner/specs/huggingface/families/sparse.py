@@ -6,6 +6,7 @@ huggingface/transformers.
 
 from __future__ import annotations
 
+from planner.errors import shown
 from planner.specs.huggingface.config import Config
 from planner.specs.huggingface.draft import draft_extras
 from planner.specs.huggingface.families.llama_like import W123, network
@@ -108,7 +109,7 @@ def deepseek_v4(config: Config, quant: Quantization) -> Network:
         raise config.wrong("num_nextn_predict_layers", f"{drafts} is more than the {config.layers} layers")
     ratio, hashed, stored = ratios(config), config.number("num_hash_layers"), config.get("expert_dtype")
     if stored is not None and (not isinstance(stored, str) or stored not in EXPERT_DTYPES):
-        raise config.wrong("expert_dtype", f"{stored!r} is not one of {', '.join(EXPERT_DTYPES)}")
+        raise config.wrong("expert_dtype", f"{shown(stored)} is not one of {', '.join(EXPERT_DTYPES)}")
 
     def feed(path: str, by_table: bool) -> Part:
         sizes = routed(config)
