@@ -2,11 +2,11 @@
 
     x* = the last value, coming from where the target is met, that still meets it
 
-A scan over the input's whole legal range, evenly in its logarithm, finds where the target turns; each round then cuts
-the bracket into 64 until a continuous value is known to 1e-12 and a count exactly. Everything runs through the same
-formulas on arrays. Counts enter through ceilings and so metrics may dip: around a count's answer every whole number of
-a window is tried and the furthest one that meets the target is taken. A continuous metric that meets its target on
-several stretches has no one answer, and is refused.
+A scan over the input's legal range (where that has no end, a million times its value), evenly in its logarithm, finds
+where the target turns; each round then cuts the bracket into 64 until a continuous value is known to 1e-12 and a count
+exactly. Everything runs through the same formulas on arrays. Counts enter through ceilings and so metrics may dip:
+around a count's answer every whole number of a window is tried and the furthest one that meets the target is taken. A
+continuous metric that meets its target on several stretches has no one answer, and is refused.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from planner.evaluate.grid import evaluate
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Result
 from planner.evaluate.targets import Target, target
-from planner.evaluate.variables import ENDLESS, Variable, moved, variable
+from planner.evaluate.variables import ENDLESS, REACH, Variable, moved, variable
 from planner.layout import Layout
 from planner.model.deployment import deployment
-from planner.quantities import Numbers
+from planner.quantities import Numbers, Say
 from planner.specs.hardware import System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
 from planner.specs.workload import Workload
 from planner.units import show
 
-SCAN, NEAR, CUTS = 480, 240, 64
-"""Values tried over the whole legal range, more within a factor of a thousand of the present value, and per round."""
+SCAN, NEAR, NEAR_BY, CUTS = 480, 240, 100, 64
+"""Values tried over the whole range, more within a factor of the present value, and per round."""
 RTOL, FLAT = 1e-12, 1e-9
 """A bracket this narrow is one value; a smaller relative change is rounding."""
 WINDOW, BLOCK = 65_536, 8_192
@@ -152,12 +152,11 @@ class Curve:
 
 def samples(moving: Variable) -> Any:
     """Values over the legal range, evenly in the logarithm, closer around the present value, ends included."""
-    least = moving.low or min(moving.leaf.value or 1.0, 1.0) * ENDLESS[0]
-    near = np.clip(np.geomspace(moving.leaf.value / 1e3, moving.leaf.value * 1e3, NEAR), moving.low, moving.high) \
-        if moving.leaf.value > 0 else np.empty(0)  # fmt: skip
-    ends = np.asarray([moving.low, moving.high])
-    every = np.concatenate([ends, np.geomspace(max(least, ENDLESS[0]), moving.high, SCAN), near])
-    return np.unique(np.clip(np.rint(every) if moving.whole else every, moving.low, moving.high))
+    size, low, high = moving.size, moving.least, moving.most
+    near = np.geomspace(size / NEAR_BY, size * NEAR_BY, NEAR)
+    far = np.geomspace(low or size / REACH, high, SCAN)
+    every = np.clip(np.concatenate([[low, high], far, near]), low, high)
+    return np.unique(np.rint(every) if moving.whole else every)
 
 
 def check_depends(values: Any, moving: Variable, goal: Target) -> None:
@@ -173,7 +172,7 @@ def unbounded_end(moving: Variable, goal: Target, values: Any) -> tuple[float, b
     """(the end of the legal range where the target is nearest, whether larger is better), all values meeting it."""
     better = values[-1] < values[0] if goal.sense == "<=" else values[-1] > values[0]
     end = moving.low if better else moving.high
-    if end in ENDLESS or end == 0:
+    if end in ENDLESS or end == 0 or (moving.whole and better):
         raise BadInput("--target", f"{goal.text} is met at every value of {moving.name}", "give a tighter limit")
     return end, bool(better)
 
@@ -220,7 +219,7 @@ def furthest(curve: Curve, good: float, bad: float, goal: Target) -> tuple[float
     """The furthest whole number that meets the target, over a window beyond the one found, and its neighbour."""
     step = 1 if bad > good else -1
     while True:
-        end = min(good + WINDOW, curve.moving.high) if step > 0 else max(good - WINDOW, curve.moving.low)
+        end = min(good + WINDOW, curve.moving.most) if step > 0 else max(good - WINDOW, curve.moving.least)
         beyond = np.arange(good + step, end + step, step)
         met = np.flatnonzero(goal.meets(curve(beyond))) if beyond.size else np.empty(0, dtype=int)
         if not met.size:
@@ -238,7 +237,7 @@ def out_of_reach(
     binding, operator, share = bound_there(case, point, moving, goal, nearest)
     extent = f"at {shown(nearest, moving)}"
     for j, end, words in ((-1, moving.high, "however large it is"), (0, moving.low, "however small it is")):
-        if end in ENDLESS and abs(signed[j] - signed[i]) <= FLAT * abs(signed[i]):
+        if (end in ENDLESS or end == 0) and abs(signed[j] - signed[i]) <= FLAT * abs(signed[i]):
             extent = words
     if nearest == moving.high and moving.why:
         extent += f", its limit ({moving.why})"
@@ -249,7 +248,7 @@ def out_of_reach(
 
 def bound_there(case: Case, point: Point, moving: Variable, goal: Target, value: float) -> tuple[str, str, float]:
     """(bound that takes most of the metric's work, what takes most, its share) with the variable at a value."""
-    say, on = run(moved(point, moving.name, value))
+    say, on = priced(moved(point, moving.name, value), moving)
     q = {name: row.value for name, row in say.rows.items()}
     if goal.metric.work == "memory":
         held = memory_of(case, q, int(q_length(point, moving, value)), int(point.values["layout.lent"]))
@@ -271,6 +270,15 @@ def bound_there(case: Case, point: Point, moving: Variable, goal: Target, value:
     return breakdown.bound_of(found), most, times[most] / sum(times.values())
 
 
+def priced(point: Point, moving: Variable) -> tuple[Say, Any]:
+    """A float run. Raises BadInput where the formulas have no value."""
+    try:
+        return run(point)
+    except (ArithmeticError, ValueError):
+        what = f"the formulas have no value at {shown(float(point.values[moving.name]), moving)}"
+        raise BadInput(f"--for {moving.name}", what, "ask for another target") from None
+
+
 def q_length(point: Point, moving: Variable, value: float) -> float:
     """Tokens a request may reach with the variable at a value."""
     return float(moved(point, moving.name, value).values["ask.length"])
@@ -289,7 +297,7 @@ def answer(
 
     def at(x: float) -> tuple[float, bool]:
         moved_point = moved(point, moving.name, x)
-        say, on = run(moved_point)
+        say, on = priced(moved_point, moving)
         return float(goal.value(say, on, moved_point)), bool(say.rows["memory_slack_bytes"].value >= 0)
 
     reached, fits = at(value)

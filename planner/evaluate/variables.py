@@ -46,11 +46,19 @@ FIXED = {"constant.": "is a definition", "count.": "follows from the model's lay
 MOST_SKEWED = 1000.0
 ENDLESS = (SMALLEST, LARGEST, float(LARGEST_COUNT))
 """Ends of a legal range that stand for 'any'."""
+REACH = 1e6
+"""Times the present value, up and down, that stands for 'however large': further off differences drown in rounding."""
+USUAL = {"s": 1e-3, "USD/s": 1e-3, "B": 1e9, "B/s": 1e12, "FLOP/s": 1e15}
+FEWEST_COUNT = 1024.0
+"""A size to start from where the present value is 0, or a count is small."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """An input to vary. whole: a count. low, high: its legal range, and what sets the high end where something does."""
+    """An input to vary. whole: a count. low, high: its legal range; why: what sets the high end, where something does.
+
+    least, most: the part of it that is searched; where an end of the range stands for 'any', REACH times the value.
+    """
 
     asked: str
     name: str
@@ -59,6 +67,23 @@ class Variable:
     high: float
     whole: bool
     why: str = ""
+
+    @property
+    def least(self) -> float:
+        """Where the search begins."""
+        return max(self.low, self.size / REACH) if self.low in ENDLESS else self.low
+
+    @property
+    def most(self) -> float:
+        """Where the search ends."""
+        return min(self.high, self.size * REACH) if self.high in ENDLESS else self.high
+
+    @property
+    def size(self) -> float:
+        """What the variable is about now."""
+        if self.whole:
+            return max(self.leaf.value, FEWEST_COUNT)
+        return self.leaf.value or USUAL.get(self.leaf.unit, 1.0)
 
 
 def dotted(asked: str, case: Case) -> str:
@@ -83,7 +108,7 @@ def variable(asked: str, case: Case, workload: Workload, point: Point) -> Variab
             raise BadInput("--for", f"{name} {why}", "choose an input of chip, system, stack, model or workload")
     if name.startswith("ask."):
         return asked_variable(asked, name, case, workload, point.leaves[name])
-    return spec_variable(asked, name, case, workload, point.leaves[name])
+    return spec_variable(asked, name, case, workload, point)
 
 
 def asked_variable(asked: str, name: str, case: Case, workload: Workload, leaf: Leaf) -> Variable:
@@ -110,8 +135,9 @@ def asked_variable(asked: str, name: str, case: Case, workload: Workload, leaf: 
     return Variable(asked, name, leaf, float(low), float(high), name in counts, why)
 
 
-def spec_variable(asked: str, name: str, case: Case, workload: Workload, leaf: Leaf) -> Variable:
+def spec_variable(asked: str, name: str, case: Case, workload: Workload, point: Point) -> Variable:
     """An input of a spec, within what the spec's record takes."""
+    leaf = point.leaves[name]
     parts = spec_parts(case, workload)
     prefix = max((prefix for prefix in parts if name.startswith(prefix + ".")), key=len, default="")
     field = name.removeprefix(prefix + ".").split(".")[0]
@@ -123,6 +149,10 @@ def spec_variable(asked: str, name: str, case: Case, workload: Workload, leaf: L
         why = "" if bounds.high in ENDLESS else "a share is at most 1"
         return Variable(asked, name, leaf, bounds.low, bounds.high, False, why)
     whole = isinstance(getattr(parts[prefix][0], field), int)
+    if field == "experts":
+        return Variable(asked, name, leaf, point.leaves[f"{prefix}.top_k"].value, float(LARGEST_COUNT), whole)
+    if field == "top_k":
+        return Variable(asked, name, leaf, 1.0, point.leaves[f"{prefix}.experts"].value, whole, "all experts")
     return Variable(asked, name, leaf, 1.0, float(LARGEST_COUNT), whole)
 
 
