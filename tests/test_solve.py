@@ -236,7 +236,7 @@ REACH = {
     "exchange": (["--for", "ep_bandwidth", "--target", "exchange_share<=5%"], ["the best is 10.4 %", "moe.experts"]),
     "share": (["--for", "kernel.dense.memory_fraction", "--target", "tpot<=30ms"], ["at 1, its limit", "at most 1"]),
     "memory": (["--for", "context", "--target", "memory>=200GB"], ["memory capacity binds", "weights"]),
-    "compute": (["--for", "batch", "--target", "bound=compute"], ["behind", "memory binds"]),
+    "compute": (["--for", "batch", "--target", "bound=compute"], ["trails by", "memory binds"]),
 }
 
 

@@ -106,7 +106,7 @@ METRICS: dict[str, Metric] = {
     ),
 }
 """Metrics by the name they are asked for with."""
-BOUND = Metric("share of the decode step, less the largest of another bound", "1", ">=", "decode",
+BOUND = Metric("in the decode step", "1", ">=", "decode",
                lambda point, known: [], lambda q, point: q["bound"])  # fmt: skip
 
 
@@ -128,7 +128,7 @@ class Target:
     def shown(self, value: float) -> str:
         """A value of the metric for people."""
         if self.bound:
-            return f"{self.bound} {abs(value) * 100:.3g} % of the step {'ahead' if value >= 0 else 'behind'}"
+            return f"{self.bound} {'leads' if value >= 0 else 'trails'} by {abs(value) * 100:.3g} % of the time"
         if self.name in SHARES:
             return f"{value * 100:.3g} %"
         return f"${value:,.4g}" if self.metric.unit == "USD" else show(value, self.metric.unit)

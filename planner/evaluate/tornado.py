@@ -18,8 +18,8 @@ from planner.evaluate.inputs import Leaf
 from planner.evaluate.ranges import DRAWS, PERCENTILES, band, draws
 
 TITLES = {"ttft": "TTFT", "tpot": "TPOT", "tok_s_per_chip": "tokens/s per chip", "usd": "USD per million output tokens"}
-LEAST, NAMED = 1e-9, 3
-"""A smaller relative change is rounding; members of a group a sentence names."""
+LEAST, DIGITS, NAMED = 1e-9, 12, 3
+"""A smaller relative change is rounding; digits kept of one; members of a group a sentence names."""
 
 
 def sources(leaves: dict[str, Leaf]) -> dict[str, list[str]]:
@@ -72,7 +72,7 @@ def tornado(point: Point) -> dict[str, list[dict[str, Any]]]:
         rows = []
         for i, (source, names) in enumerate(found.items()):
             low, high = float(values[2 * i]), float(values[2 * i + 1])
-            effect = [low / base - 1, high / base - 1]
+            effect = [round(end / base - 1, DIGITS) + 0.0 for end in (low, high)]
             if max(map(abs, effect)) > LEAST:
                 row = {"input": source, "inputs": names, "value": base, "low": low, "high": high, "effect": effect}
                 rows.append(row)

@@ -12,7 +12,7 @@ from planner.report.numbers import written
 
 HEADINGS = {"ttft": "TTFT", "tpot": "TPOT", "tok_s_per_chip": "tok/s/chip", "usd": "$/M out"}
 UNITS = {"ttft": "s", "tpot": "s", "tok_s_per_chip": "1/s", "usd": "USD"}
-ROWS, BARS, HALF = 24, 10, 24
+ROWS, BARS, HALF = 24, 8, 24
 """Inputs in the table; bars of a headline; characters of the longer side of a bar."""
 LEAST = 5e-4
 """A smaller elasticity shows as 0.00."""
