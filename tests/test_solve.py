@@ -278,7 +278,7 @@ def test_every_friendly_name_and_metric_is_known() -> None:
     """No entry of either list is misspelt."""
     at = point(K3, "TP8 DP8", Workload(isl=8192, osl=1024, concurrency=64, draft_tokens=2, accepted_length=2))
     assert {name for name in FRIENDLY.values() if name not in at.leaves} <= {"chip.int8_rate"}
-    say, on = run(at)
+    say, _ = run(at)
     for name in METRICS:
         assert math.isfinite(METRICS[name].value({key: row.value for key, row in say.rows.items()}, at)), name
 
