@@ -28,6 +28,7 @@ DOOR = {
     "load_stack": "planner.specs.library",
     "load_system": "planner.specs.library",
     "plan": "planner.search.plan",
+    "solve": "planner.evaluate.solve",
 }
 __all__ = sorted(DOOR)
 

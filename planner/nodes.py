@@ -32,6 +32,10 @@ class Node(sympy.Function):
         """The node's value on floats."""
         raise NotImplementedError
 
+    def fdiff(self, argindex: int = 1) -> Any:
+        """The derivative by one argument, where it is smooth; ceilings and largest-of have kinks and give none."""
+        raise ValueError(f"{type(self).__name__} has kinks")
+
     def _eval_evalf(self, prec: int) -> Any:
         numbers = [a.evalf(prec) for a in self.args]
         if all(n.is_Float or n.is_Integer for n in numbers):
@@ -83,6 +87,9 @@ class Soft15(Node):
     def number(self, *v: float) -> float:
         return float(math.cbrt(v[0] ** 1.5 + v[1] ** 1.5) ** 2)
 
+    def fdiff(self, argindex: int = 1) -> Any:
+        return Root(self.args[argindex - 1] / self)  # (2/3) (...)^(-1/3) (3/2) x^(1/2)
+
 
 class Raised15(Node):
     """x^1.5: half of a Soft15, so that a limit common to several of them is raised once."""
@@ -116,6 +123,9 @@ class Soft2(Node):
     def number(self, *v: float) -> float:
         return math.hypot(v[0], v[1])
 
+    def fdiff(self, argindex: int = 1) -> Any:
+        return self.args[argindex - 1] / self
+
 
 class Root(Node):
     """sqrt(a), kept whole: sympy would split products under it."""
@@ -127,6 +137,9 @@ class Root(Node):
 
     def number(self, *v: float) -> float:
         return math.sqrt(v[0])
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        return 1 / (2 * self)
 
 
 class Most(Node):

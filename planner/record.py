@@ -6,7 +6,8 @@ answer that depends on it can carry a range.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
@@ -130,9 +131,30 @@ def written(unit: str, zero: bool, most: float) -> dict[str, Any]:
     }
 
 
-def read(unit: str, zero: bool = False, most: float = LARGEST) -> tuple[Any, Any]:
-    """How a figure of this unit is read and described; `zero` where none of it is a legal amount."""
-    return BeforeValidator(in_unit(unit, zero, most)), WithJsonSchema(written(unit, zero, most))
+@dataclass(frozen=True)
+class Limits:
+    """The least and the most a figure may be."""
+
+    low: float
+    high: float
+
+
+def read(unit: str, zero: bool = False, most: float = LARGEST) -> tuple[Any, Any, Limits]:
+    """How a figure of this unit is read, described and bounded; `zero` where none of it is a legal amount."""
+    bounds = Limits(0.0 if zero else SMALLEST, most)
+    return BeforeValidator(in_unit(unit, zero, most)), WithJsonSchema(written(unit, zero, most)), bounds
+
+
+def limits(record: type[BaseModel], field: str) -> Limits | None:
+    """The limits of a figure, or of the figures of a mapping; None where the field holds none."""
+    info = record.model_fields[field]
+    todo: list[Any] = [info.annotation, *info.metadata]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Limits):
+            return part
+        todo += get_args(part)
+    return None
 
 
 Seconds = Annotated[Figure, *read("s", zero=True)]

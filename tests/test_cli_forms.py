@@ -66,6 +66,11 @@ TABLES = {
     "explain": (["explain", *POINT], ["operator", "floor", "bound", "References", "named quantities", "arXiv"]),
     "formula": (["explain", *POINT, "--quantity", "decode_step_s", "--latex"],
                 ["decode_step_s", r"\mathrm{decode\_step\_s}"]),
+    "sensitivities": (["explain", *POINT, "--sensitivities"],
+                      ["Elasticities", "input", "chip.memory_bandwidth", "weaker"]),
+    "tornado": (["explain", *POINT, "--tornado"], ["TTFT", "TPOT", "$/M out", "group of", "would narrow"]),
+    "solve": (["solve", *POINT, "--for", "context", "--target", "memory"],
+              ["ask.isl =", "the largest that meets", "there:", "now, at 8,192", "bound there by"]),
     "model": (["specs", "show", K3], ["parameters, text", "active a token", "weights as shipped", "cache a token",
                                       "state and full windows", "kda", "mla", "moe", "max_context"]),
     "chip": (["specs", "show", "zhenwu-m890"],
@@ -131,7 +136,10 @@ KEYS: dict[str, tuple[list[str], list[str]]] = {
     "plan-infeasible": ([*PLAN, "--tpot", "1us"], ["evaluated", "feasible", "seconds", "setup_seconds", "best", "top",
                         "front", "rejected", "nearest.constraint", "nearest.missed_by", "nearest.layout"]),
     "explain": (["explain", *POINT], ["breakdown", "quantities.decode_step_s.value", "quantities.decode_step_s.unit",
-                                      "quantities.decode_step_s.sentence", "inputs", "references", "model"]),
+                                      "quantities.decode_step_s.sentence", "inputs", "references", "model",
+                                      "elasticities", "kinks", "tornado", "narrow_most"]),
+    "solve": (["solve", *POINT, "--for", "hbm_bandwidth", "--target", "tpot<=60ms"],
+              ["variable", "value", "unit", "binding", "target", "extreme", "reached", "neighbour"]),
 }  # fmt: skip
 
 
@@ -204,7 +212,7 @@ def test_two_ways_to_say_the_same(arguments: list[str], same: list[str], cli: Cl
 
 def test_every_command_takes_json(cli: Cli) -> None:
     """--json is an option of every command, and help names it."""
-    for command in ("plan", "estimate", "fit", "explain"):
+    for command in ("plan", "estimate", "fit", "explain", "solve"):
         assert "--json" in cli(command, "--help").out
     for command in ("list", "show", "check"):
         assert "--json" in cli("specs", command, "--help").out

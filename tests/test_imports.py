@@ -64,6 +64,8 @@ POINT = [K3, "--on", SYSTEM, "--isl", "8k", "--osl", "1k", "--layout", "TP8 DP8"
         ["estimate", *POINT],
         ["fit", K3, "--on", SYSTEM, "--layout", "TP8 DP8"],
         ["explain", *POINT],
+        ["explain", *POINT, "--tornado"],
+        ["solve", *POINT, "--for", "hbm_bandwidth", "--target", "tpot<=30ms"],
     ],
     ids=lambda arguments: arguments[0],
 )
@@ -75,7 +77,8 @@ def test_pricing_commands_load_no_sympy(arguments: list[str]) -> None:
 
 
 def test_a_formula_does_load_sympy() -> None:
-    """The check above can fail: a formula needs sympy."""
+    """The check above can fail: a formula and its derivatives need sympy."""
+    assert "sympy" in loaded(PROGRAM, "explain", *POINT, "--sensitivities")
     assert "sympy" in loaded(PROGRAM, "explain", *POINT, "--quantity", "decode_step_s")
 
 

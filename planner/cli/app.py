@@ -16,6 +16,7 @@ import typer
 from planner.cli import options as o
 from planner.cli import study
 from planner.cli.output import emit
+from planner.cli.solve import solve
 from planner.errors import BadInput, ExitCode, PlannerError, one_line
 
 app = typer.Typer(
@@ -59,7 +60,7 @@ def plan(
     state_dtype: o.StateDtype = "fp32", chunk: o.Chunk = None, arrivals: o.Arrivals = "steady",
     memory_fraction: o.MemoryFraction = None, prefix_hit: o.PrefixHit = "0", routing_skew: o.RoutingSkew = "1",
     draft_tokens: o.DraftTokens = "0", accepted_length: o.AcceptedLength = "1", vision: o.Vision = False,
-    as_json: o.Json = False,
+    draws: o.Draws = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The best layouts for a workload under targets, the front, and what ruled the rest out."""
     from planner.cli.progress import narrated
@@ -80,7 +81,7 @@ def plan(
         answer = search(
             model, on, workload, slo=slo, stack=stack, chips=o.maybe_count(chips, "--chips"),
             objective=o.choice(objective, "--objective", ("throughput", "latency", "cost")),
-            top=o.count(top, "--top"), progress=progress,
+            top=o.count(top, "--top"), draws=o.maybe_count(draws, "--draws"), progress=progress,
         )  # fmt: skip
     from planner.report.table import draw_plan
 
@@ -95,7 +96,7 @@ def estimate(
     chips: o.Chips = None, stack: o.StackName = None, kv_dtype: o.KvDtype = "bf16", state_dtype: o.StateDtype = "fp32",
     chunk: o.Chunk = None, arrivals: o.Arrivals = "steady", memory_fraction: o.MemoryFraction = None,
     prefix_hit: o.PrefixHit = "0", routing_skew: o.RoutingSkew = "1", draft_tokens: o.DraftTokens = "0",
-    accepted_length: o.AcceptedLength = "1", vision: o.Vision = False, as_json: o.Json = False,
+    accepted_length: o.AcceptedLength = "1", vision: o.Vision = False, draws: o.Draws = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Memory, TTFT, TPOT, throughput and cost of one layout, operator by operator."""
     from planner.evaluate.estimate import estimate as price
@@ -106,7 +107,10 @@ def estimate(
         arrivals=arrivals, memory_fraction=memory_fraction, prefix_hit=prefix_hit, routing_skew=routing_skew,
         draft_tokens=draft_tokens, accepted_length=accepted_length, vision=vision,
     )  # fmt: skip
-    answer = price(model, on, layout, workload, stack=stack, chips=o.maybe_count(chips, "--chips"))
+    answer = price(
+        model, on, layout, workload, stack=stack, chips=o.maybe_count(chips, "--chips"),
+        draws=o.maybe_count(draws, "--draws"),
+    )  # fmt: skip
     emit(answer, as_json, draw_estimate)
     if not answer.feasible:
         raise typer.Exit(int(ExitCode.INFEASIBLE))
@@ -141,12 +145,13 @@ def fit(
 def explain(
     model: o.Name, on: o.On, layout: o.LayoutText, isl: o.Isl, osl: o.Osl, concurrency: o.Concurrency,
     quantity: o.QuantityName = None, latex: o.Latex = False, growth: o.Growth = False,
+    sensitivities: o.Sensitivities = False, tornado: o.Tornado = False, draws: o.Draws = None,
     chips: o.Chips = None, stack: o.StackName = None, kv_dtype: o.KvDtype = "bf16", state_dtype: o.StateDtype = "fp32",
     chunk: o.Chunk = None, arrivals: o.Arrivals = "steady", memory_fraction: o.MemoryFraction = None,
     prefix_hit: o.PrefixHit = "0", routing_skew: o.RoutingSkew = "1", draft_tokens: o.DraftTokens = "0",
     accepted_length: o.AcceptedLength = "1", vision: o.Vision = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Why: operators with floors and bounds, named quantities with formulas, growth with context, roofline."""
+    """Why: operators with floors and bounds, quantities with formulas, growth, roofline, what moves the answer."""
     from planner.evaluate.explain import explain as reason
     from planner.report.explain import draw_explanation
 
@@ -157,9 +162,13 @@ def explain(
     )  # fmt: skip
     answer = reason(
         model, on, layout, workload, stack=stack, chips=o.maybe_count(chips, "--chips"), quantity=quantity,
-        growth=growth, formulas=latex or quantity is not None,
+        growth=growth, formulas=latex or quantity is not None, sensitivities=sensitivities, tornado=tornado,
+        draws=o.maybe_count(draws, "--draws"),
     )  # fmt: skip
     emit(answer, as_json, lambda found: draw_explanation(found, latex=latex))
+
+
+app.command()(solve)
 
 
 @specs_app.callback()

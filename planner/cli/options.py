@@ -85,6 +85,27 @@ QuantityName = Annotated[
 ]
 Latex = Annotated[bool, typer.Option("--latex", help="formulas as LaTeX")]
 Growth = Annotated[bool, typer.Option("--growth", help="time of each part against context, 8k to the model's limit")]
+Sensitivities = Annotated[
+    bool, typer.Option("--sensitivities", help="how strongly every input moves TTFT, TPOT, throughput and cost")
+]
+Tornado = Annotated[
+    bool, typer.Option("--tornado", help="what each estimated input's range does, and which one to measure")
+]
+Draws = Annotated[
+    str | None, typer.Option("--draws", metavar="N", help="draws of the estimated specs behind a range; default: 512")
+]
+For = Annotated[
+    str, typer.Option("--for", metavar="VARIABLE", help="the input to find: hbm_bandwidth, context, chip.price, ...")
+]
+TargetText = Annotated[
+    str,
+    typer.Option("--target", metavar="TARGET", help="'tpot<=20ms', 'memory', 'exchange_share<=5%', 'bound=compute'"),
+]
+MaybeIsl = Annotated[str | None, typer.Option("--isl", metavar="N", help="prompt tokens of a request, unless sought")]
+MaybeOsl = Annotated[str | None, typer.Option("--osl", metavar="N", help="output tokens of a request, unless sought")]
+MaybeConcurrency = Annotated[
+    str | None, typer.Option("--concurrency", metavar="N", help="requests in flight, unless sought")
+]
 Json = Annotated[bool, typer.Option("--json", help="the answer as JSON on stdout")]
 
 

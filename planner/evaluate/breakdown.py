@@ -77,3 +77,26 @@ def bounds(breakdown: list[dict[str, Any]], steps: float, prefills: float) -> di
         total[bound] += row["time_s"] * weight
     whole = sum(total.values())
     return {name: value / whole for name, value in total.items()} if whole else total
+
+
+def bounds_over(say: Say, on: Any, phase: str) -> dict[str, Any]:
+    """As `bounds` for one phase alone, on floats or arrays, where the bound of an operator may differ by element."""
+    total: dict[str, Any] = dict.fromkeys(("compute", "memory", "network", "latency"), 0.0)
+    for operator in say.operators:
+        if operator.phase != phase:
+            continue
+        time = operator.time_s * repeats(operator, on, 1.0)
+        if operator_name(operator) == OVERLAPPED:
+            time = time * (time > 0)
+        if operator.name == "overlap":
+            total["network"] = total["network"] + time
+            continue
+        names = list(operator.parts)
+        for i, name in enumerate(names):
+            leads: Any = True
+            for j, other in enumerate(names):
+                mine, others = operator.parts[name], operator.parts[other]
+                leads = leads * (mine > others if j < i else mine >= others)
+            total[name] = total[name] + time * leads
+    whole = sum(total.values())
+    return {name: value / whole for name, value in total.items()}

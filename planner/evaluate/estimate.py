@@ -50,24 +50,27 @@ def estimate(
     *,
     stack: str | Stack | None = None,
     chips: int | None = None,
+    draws: int | None = None,
 ) -> Estimate:
     """What one layout does under a workload.
 
-    chips: chips lent; whole replicas of the layout are placed on them (default: one replica). Raises BadInput leaves.
+    chips: chips lent; whole replicas of the layout are placed on them (default: one replica). draws: draws of the
+    estimated specs behind the ranges. Raises BadInput leaves.
     """
     case, found, lent, point = placed(model, system, layout, workload, stack, chips)
     from planner.evaluate.influence import assumptions
-    from planner.evaluate.ranges import ranges
+    from planner.evaluate.ranges import basis, draws_of, ranges
 
     replicas = lent // found.chips
     inputs = (point.shape, point.values, point.raw, point.leaves, HEADLINES)
-    bands = {key: [float(v) for v in pair[:, 0]] for key, pair in ranges(*inputs).items()}
-    return assemble(case, found, workload, replicas, lent, point, bands, assumptions(*inputs)[0])
+    bands = {key: [float(v) for v in pair[:, 0]] for key, pair in ranges(*inputs, draws_of(draws)).items()}
+    drawn = basis(draws_of(draws))
+    return assemble(case, found, workload, replicas, lent, point, bands, assumptions(*inputs)[0], drawn)
 
 
 def assemble(
     case: Case, layout: Layout, workload: Workload, replicas: int, lent: int, point: Point,
-    bands: dict[str, list[float]], assumed: list[dict[str, Any]],
+    bands: dict[str, list[float]], assumed: list[dict[str, Any]], drawn: str,
 ) -> Estimate:  # fmt: skip
     """The answer for one point from a float run and the ranges of its headlines."""
     say, on = run(point)
@@ -106,18 +109,11 @@ def assemble(
         bounds=breakdown.bounds(rows, q["serving_steps"], q["group"]),
         breakdown=rows,
         range=bands,
-        range_basis=range_basis(),
+        range_basis=drawn,
         expected_error=case.stack.expected_error.model_dump(),
         assumptions=assumed,
         notes=notes_on(case.model, workload),
     )  # fmt: skip
-
-
-def range_basis() -> str:
-    """How ranges were drawn."""
-    from planner.evaluate.ranges import BASIS
-
-    return BASIS
 
 
 def layout_of(layout: Layout, replicas: int, lent: int) -> LayoutAnswer:

@@ -34,6 +34,8 @@ class Explanation(Result):
 
     quantities: name -> {value, unit, sentence, reference, and formula and latex where asked}. model: facts of the
     model that need no layout. growth: per context the time of every part, and its exponent between neighbours.
+    elasticities: input -> headline -> d ln headline / d ln input; kinks: where the two sides differ. tornado: headline
+    -> what each source of uncertainty does; narrow_most: headline -> the source to measure. Empty unless asked for.
     """
 
     model_name: str
@@ -50,6 +52,10 @@ class Explanation(Result):
     inputs: dict[str, dict[str, Any]]
     references: list[str]
     growth: list[dict[str, Any]]
+    elasticities: dict[str, dict[str, float | None]]
+    kinks: list[dict[str, Any]]
+    tornado: dict[str, list[dict[str, Any]]]
+    narrow_most: dict[str, dict[str, Any]]
 
 
 def explain(
@@ -63,8 +69,14 @@ def explain(
     quantity: str | None = None,
     growth: bool = False,
     formulas: bool = False,
+    sensitivities: bool = False,
+    tornado: bool = False,
+    draws: int | None = None,
 ) -> Explanation:
-    """The step and the prefill of one layout as operators and named quantities. Raises BadInput leaves."""
+    """The step and the prefill of one layout as operators and named quantities. Raises BadInput leaves.
+
+    sensitivities, tornado: also how strongly inputs move the headlines, and what the estimated ones' ranges do.
+    """
     case, found, _, point = placed(model, system, layout, workload, stack, chips)
     say, on = run(point)
     rows = breakdown.rows(say, on)
@@ -86,7 +98,24 @@ def explain(
                 for name, leaf in point.leaves.items()},
         references=sorted({item.reference for item in say.rows.values() if item.reference}),
         growth=growing(case, found, workload) if growth else [],
+        **moved_by(point, sensitivities, tornado, draws),
     )  # fmt: skip
+
+
+def moved_by(point: Point, sensitivities: bool, tornado: bool, draws: int | None) -> dict[str, Any]:
+    """What moves the headlines, as far as it is asked for."""
+    found: dict[str, Any] = {"elasticities": {}, "kinks": [], "tornado": {}, "narrow_most": {}}
+    if sensitivities:
+        from planner.evaluate.elasticity import elasticities
+
+        known = elasticities(point)
+        found |= {"elasticities": known.values, "kinks": known.kinks}
+    if tornado:
+        from planner.evaluate import tornado as bars
+        from planner.evaluate.ranges import draws_of
+
+        found |= {"tornado": bars.tornado(point), "narrow_most": bars.narrow_most(point, draws_of(draws))}
+    return found
 
 
 def quantities(say: Say, point: Point, only: str | None, formulas: bool) -> dict[str, dict[str, Any]]:

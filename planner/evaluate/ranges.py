@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.errors import BadInput
 from planner.evaluate.grid import evaluate
 from planner.evaluate.inputs import Leaf
 from planner.model.structure import Structure
@@ -19,10 +20,23 @@ from planner.model.structure import Structure
 DRAWS = 512
 SEED = 890
 PERCENTILES = (10, 90)
-BASIS = (
-    f"{PERCENTILES[0]}th to {PERCENTILES[1]}th percentile of {DRAWS} draws of the estimated specs; "
-    "the model's own error apart"
-)
+FEWEST, MOST = 10, 100_000
+"""Draws that give a percentile at all, and more than anybody needs."""
+BLOCK = 1_000_000
+"""Values of a quantity worked out together."""
+
+
+def basis(count: int = DRAWS) -> str:
+    """How ranges were drawn."""
+    low, high = PERCENTILES
+    return f"{low}th to {high}th percentile of {count} draws of the estimated specs; the model's own error apart"
+
+
+def draws_of(asked: int | None) -> int:
+    """The draws asked for, or the usual number. Raises BadInput."""
+    if asked is not None and not FEWEST <= asked <= MOST:
+        raise BadInput("draws", f"{asked:,} is not within {FEWEST} to {MOST:,}", f"{DRAWS} is usual, 10,000 is smooth")
+    return DRAWS if asked is None else asked
 
 
 def spread(position: Any, leaf: Leaf) -> Any:
@@ -54,14 +68,25 @@ def draws(leaves: dict[str, Leaf], count: int = DRAWS) -> dict[str, Any]:
 
 
 def ranges(
-    shape: Structure, values: dict[str, Any], raw: dict[str, Any], leaves: dict[str, Leaf], wanted: dict[str, str]
-) -> dict[str, Any]:
+    shape: Structure, values: dict[str, Any], raw: dict[str, Any], leaves: dict[str, Leaf], wanted: dict[str, str],
+    count: int = DRAWS,
+) -> dict[str, Any]:  # fmt: skip
     """[low, high] arrays of every wanted quantity, key -> (2, points); the value itself always lies within."""
     names = frozenset(wanted.values())
-    drawn = evaluate(shape, {**values, **draws(leaves)}, raw, names)
     central = evaluate(shape, values, raw, names)
+    every, width = draws(leaves, count), max(1, BLOCK // max(np.size(v) for v in values.values()))
+    parts = []
+    for start in range(0, count, width):
+        block = {name: column[start : start + width] for name, column in every.items()}
+        parts.append(evaluate(shape, {**values, **block}, raw, names))
     result = {}
     for key, name in wanted.items():
-        low, high = np.percentile(np.atleast_2d(drawn[name]), PERCENTILES, axis=0)
-        result[key] = np.asarray([np.minimum(low, central[name]), np.maximum(high, central[name])])
+        whole = [np.atleast_2d(part[name]) for part in parts]
+        result[key] = band(whole[0] if len(whole) == 1 else np.concatenate(whole), central[name])
     return result
+
+
+def band(drawn: Any, central: Any) -> Any:
+    """[low, high] of draws on the first axis, widened to the central value."""
+    low, high = np.percentile(drawn, PERCENTILES, axis=0)
+    return np.asarray([np.minimum(low, central), np.maximum(high, central)])

@@ -10,6 +10,7 @@ from planner.evaluate.explain import Explanation
 from planner.report import plot
 from planner.report.console import console, table
 from planner.report.numbers import share
+from planner.report.sensitivities import draw_sensitivities, draw_tornado
 from planner.report.table import draw_operators
 from planner.units import show, show_time
 
@@ -23,6 +24,12 @@ def draw_explanation(found: Explanation, latex: bool = False) -> None:
         return
     if found.growth:
         draw_growth(found)
+        return
+    if found.elasticities or found.tornado:
+        if found.elasticities:
+            draw_sensitivities(found)
+        if found.tornado:
+            draw_tornado(found)
         return
     draw_operators(found.breakdown)
     bounds = ", ".join(f"{name} {share(value)}" for name, value in found.bounds.items())

@@ -24,7 +24,7 @@ from planner.evaluate.estimate import HEADLINES, assemble
 from planner.evaluate.grid import evaluate, evaluate_blocks
 from planner.evaluate.influence import assumptions
 from planner.evaluate.inputs import Case, asked, leaves
-from planner.evaluate.ranges import ranges
+from planner.evaluate.ranges import basis, draws_of, ranges
 from planner.evaluate.results import Plan
 from planner.layout import head_refusal
 from planner.model.deployment import capacity
@@ -57,12 +57,13 @@ def plan(
     chips: int | None = None,
     objective: Objective = "throughput",
     top: int = 10,
+    draws: int | None = None,
     progress: Callable[[str], None] = lambda stage: None,
 ) -> Plan:
     """The best layouts for a workload under targets, the front, and what ruled the rest out.
 
-    workload.concurrency: None searches the batch too. Raises BadInput leaves; a plan with no feasible point is an
-    answer (`best` null, `nearest` filled).
+    workload.concurrency: None searches the batch too. draws: draws of the estimated specs behind the ranges. Raises
+    BadInput leaves; a plan with no feasible point is an answer (`best` null, `nearest` filled).
     """
     begin = time.perf_counter()
     case = case_of(model, system, stack)
@@ -73,7 +74,7 @@ def plan(
     check_workload(case, workload)
     if objective not in RANKED:
         raise UnknownName("objective", f"unknown objective {objective!r}", nearest(str(objective), RANKED))
-    targets = slo or Slo()
+    targets, count = slo or Slo(), draws_of(draws)
     refused: Counter[str] = Counter()
     progress("listing legal layouts")
     space = space_of(case, workload, lent, candidates(case.model, lent, refused))
@@ -98,7 +99,7 @@ def plan(
     ranked = best_of_layouts(found, allowed, objective, targets, groups)[:top]
     line = front_rows(held, groups, found, allowed)
     seconds = time.perf_counter() - begin - setup
-    chosen = estimates(held, groups, ranked)
+    chosen = estimates(held, groups, ranked, count)
     result = answer(case, objective, space, *counts, begin, setup, refused, chosen=chosen, line=line)
     return replace(result, seconds=seconds, notes=notes(targets, workload.concurrency, objective))
 
@@ -184,14 +185,14 @@ def front_rows(space: Space, flight: Any, found: dict[str, Any], allowed: Any) -
     ]
 
 
-def estimates(space: Space, flight: Any, ranked: list[tuple[int, int]]) -> list[Any]:
+def estimates(space: Space, flight: Any, ranked: list[tuple[int, int]], count: int) -> list[Any]:
     """The full answer for each chosen point, ranges drawn for all of them at once."""
     numbers, _ = leaves(space.case, space.workload)
     numbers |= asked(space.workload, space.case.stack)
     picked = narrowed(space, [layout for _, layout in ranked])
     load = np.asarray([flight[row, layout] for row, layout in ranked])
     values = {**picked.values, "ask.concurrency": load}
-    bands = ranges(picked.shape, values, picked.raw, numbers, HEADLINES)
+    bands = ranges(picked.shape, values, picked.raw, numbers, HEADLINES, count)
     assumed = assumptions(picked.shape, values, picked.raw, numbers, HEADLINES)
     answers = []
     for i, layout in enumerate(picked.layouts):
@@ -199,7 +200,7 @@ def estimates(space: Space, flight: Any, ranked: list[tuple[int, int]]) -> list[
         point = point_of(space.case, layout, workload, space.lent // layout.chips, space.lent)
         own = {key: [float(pair[0, i]), float(pair[1, i])] for key, pair in bands.items()}
         copies = space.lent // layout.chips
-        answers.append(assemble(space.case, layout, workload, copies, space.lent, point, own, assumed[i]))
+        answers.append(assemble(space.case, layout, workload, copies, space.lent, point, own, assumed[i], basis(count)))
     return answers
 
 

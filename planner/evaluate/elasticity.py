@@ -1,0 +1,65 @@
+"""How strongly each input moves an answer at a point: elasticities, d ln quantity / d ln input.
+
+Exact: the sheet's formulas are differentiated by sympy, each by what it is made of, and joined by the chain rule, so
+that nothing is estimated by small steps. A doubling of an input whose elasticity is -0.5 divides the quantity by about
+the square root of two.
+Ceilings, floors, largest-of and smallest-of have kinks. Away from one its derivative is that of the branch taken (0 for
+a ceiling). Where the point lies on one, both sides are worked out apart: `below` as the input shrinks, `above` as it
+grows, null where the quantity jumps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from planner.evaluate.case import Point
+from planner.evaluate.variables import movable
+
+QUANTITIES = {
+    "ttft": "serving_ttft_s",
+    "tpot": "serving_tpot_s",
+    "tok_s_per_chip": "serving_chip_tokens_per_s",
+    "usd": "serving_cost_output_usd",
+}
+"""Key of the JSON -> the quantity behind it."""
+STILL = 1e-9
+"""A smaller elasticity, or difference of the two sides of a kink, is rounding."""
+
+
+@dataclass(frozen=True)
+class Elasticities:
+    """Input -> key -> elasticity (null on a jump with no smooth side), and the inputs on whose kink the point lies."""
+
+    values: dict[str, dict[str, float | None]]
+    kinks: list[dict[str, Any]]
+
+
+def elasticities(point: Point) -> Elasticities:
+    """Elasticities of the headline quantities in every input of specs and workload."""
+    from planner.evaluate.tape import Tape
+
+    tape = Tape(point, tuple(QUANTITIES.values()))
+    silent = {"tpot"} if point.values["ask.osl"] <= 1 else set()
+    found: dict[str, dict[str, float | None]] = {}
+    kinks = []
+    for name in movable(point.leaves):
+        above = tape.tangents(name, 1.0)
+        below = tape.tangents(name, -1.0) if tape.kinked else above
+        found[name] = {}
+        for key, quantity in QUANTITIES.items():
+            up, down = (None if math.isnan(side[quantity]) else side[quantity] for side in (above, below))
+            down = None if down is None else (0.0 - down if tape.kinked else down)
+            both = [side for side in (down, up) if side is not None]
+            found[name][key] = None if key in silent or not both else sum(both) / len(both) + 0.0
+            apart = len(both) < 2 or abs(both[0] - both[1]) > STILL * max(abs(both[0]), abs(both[1]), STILL)
+            if apart and key not in silent:
+                kinks.append({"input": name, "quantity": key, "below": down, "above": up})
+    return Elasticities(found, kinks)
+
+
+def strongest(values: dict[str, dict[str, float | None]]) -> list[str]:
+    """Inputs that move anything, the largest elasticity first."""
+    size = {name: max((abs(v) for v in row.values() if v is not None), default=0.0) for name, row in values.items()}
+    return sorted((name for name in size if size[name] > STILL), key=lambda name: (-size[name], name))

@@ -1,0 +1,295 @@
+"""`planner solve`: the value it gives meets the target and the next one does not, and what has no answer says so."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Cli
+from deployments import DEPLOYMENTS, LINEAR, NAMES, SUPERNODE, Deployment
+
+import planner
+from planner.errors import BadInput, BadUnit, Infeasible, UnknownName
+from planner.evaluate import breakdown
+from planner.evaluate.case import Point, case_of, point_of
+from planner.evaluate.estimate import run
+from planner.evaluate.solve import Curve, solve
+from planner.evaluate.targets import METRICS, target
+from planner.evaluate.variables import FRIENDLY, moved, variable
+from planner.layout import Layout
+from planner.specs.workload import Workload
+
+K3 = "kimi-k3"
+POINT = [K3, "--on", SUPERNODE, "--layout", "TP8 DP8 EP64", "--isl", "8k", "--osl", "1k", "--concurrency", "64"]
+ASK = Workload(isl=8192, osl=1024, concurrency=64)
+CONTRACT = ("variable", "value", "unit", "binding", "target")
+HAIR = 1e-9
+
+
+def point(model: str, layout: str, workload: Workload) -> Point:
+    """A deployment on the supernode."""
+    case = case_of(model, SUPERNODE)
+    return point_of(case, Layout.parse(layout, case.model), workload)
+
+
+def metric(name: str, at: Point) -> float:
+    """A metric on floats."""
+    say, on = run(at)
+    return float(target(name, list(say.rows)).value(say, on, at))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "binding"),
+    [
+        (["--for", "hbm_bandwidth", "--target", "tpot<=20ms"], "latency"),
+        (["--for", "context", "--target", "memory"], "memory capacity"),
+        (["--for", "context", "--target", "ttft<=2s"], "compute"),
+        (["--for", "ep_bandwidth", "--target", "exchange_share<=15%"], "memory"),
+        (["--for", "ep_bandwidth", "--target", "wire_share<=0.5%"], "memory"),
+        (["--for", "batch", "--target", "tpot<=50ms"], "memory"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_the_contract_s_keys(arguments: list[str], binding: str, cli: Cli) -> None:
+    """Every example of the help works, as JSON and drawn, and the value meets its target."""
+    found = cli("solve", *POINT, *arguments, "--json")
+    assert (found.code, found.err) == (0, "")
+    assert all(key in found.json for key in CONTRACT)
+    assert found.json["variable"] == arguments[1]
+    assert found.json["binding"] == binding
+    assert found.json["reached"] <= found.json["limit"] * (1 + HAIR) or found.json["extreme"] == "largest"
+    drawn = cli("solve", *POINT, *arguments)
+    assert drawn.code == 0
+    assert found.json["sentence"] in " ".join(drawn.out.split())
+    assert max(map(len, drawn.out.splitlines())) <= 120
+
+
+def test_the_door_has_it() -> None:
+    """The library's name, with the JSON's keys as attributes."""
+    found = planner.solve(K3, SUPERNODE, "TP8 DP8", ASK, "hbm_bandwidth", "tpot<=30ms")
+    assert found.value == pytest.approx(5.812e12, rel=1e-3)
+    assert json.dumps(found.to_dict())
+    assert set(CONTRACT) <= set(found.to_dict())
+
+
+CONTINUOUS = [
+    (K3, "TP8 DP8", "hbm_bandwidth", "tpot<=30ms", 1),
+    (K3, "TP8 DP8", "hbm_bandwidth", "tpot<=20ms", 1),
+    (K3, "TP8 DP8", "chip.price", "usd<=$5", -1),
+    (K3, "TP8 DP8", "link.combine.alpha", "tpot<=35ms", -1),
+    (K3, "TP8 DP8", "ep_bandwidth", "exchange_share<=15%", 1),
+    (K3, "TP8 DP8", "ask.prefix_hit", "ttft<=0.8s", 1),
+    (K3, "TP8 DP8", "stack.runtime", "memory>=50GB", -1),
+    (LINEAR, "TP2 DP2", "bf16_rate", "idle_ttft<=300ms", 1),
+    (LINEAR, "TP2 DP2", "kernel.dense.memory_fraction", "decode_step_s<=12.5ms", 1),
+    ("llama-3.1-70b", "TP8", "hbm_bandwidth", "tok_s_per_user>=15", 1),
+    ("deepseek-v3", "TP2 DP8", "scale_up_bandwidth", "wire_share<=1%", 1),
+]
+
+
+@pytest.mark.parametrize(("model", "layout", "name", "text", "side"), CONTINUOUS)
+def test_a_continuous_value_is_the_edge(model: str, layout: str, name: str, text: str, side: int) -> None:
+    """The value meets the target on floats, and a billionth to the worse side does not."""
+    found = solve(model, SUPERNODE, layout, ASK, name, text)
+    at = point(model, layout, ASK)
+    goal = target(text, list(run(at)[0].rows))
+    assert found.extreme == ("smallest" if side > 0 else "largest")
+
+    def reached(value: float) -> float:
+        placed = moved(at, found.input, value)
+        say, on = run(placed)
+        return float(goal.value(say, on, placed))
+
+    assert found.reached == reached(found.value)
+    assert math.isclose(found.reached, goal.limit, rel_tol=1e-8)
+    assert goal.meets(reached(found.value * (1 + side * HAIR)))
+    assert not goal.meets(reached(found.value * (1 - side * HAIR)))
+
+
+COUNTS = [
+    (K3, "TP8 DP8", "context", "memory", {}, 1),
+    (K3, "TP8 DP8", "context", "memory", {"concurrency": 512}, 1),
+    (K3, "TP8 DP8", "context", "ttft<=2s", {}, 1),
+    (K3, "TP4 DP2 CP2 DCP2 PP4", "context", "ttft<=20s", {}, 1),
+    (K3, "TP8 DP8", "batch", "tpot<=50ms", {}, 1),
+    (K3, "TP8 DP8", "batch", "tok_s_per_chip>=40", {}, -1),
+    (K3, "TP8 DP8", "batch", "usd<=12", {}, -1),
+    (K3, "TP8 DP8", "osl", "tpot<=30ms", {}, -1),
+    (LINEAR, "TP2 DP2", "context", "memory", {"concurrency": 64}, 1),
+    ("gpt-oss-20b", "TP2 DP2", "context", "tpot<=5ms", {}, 1),
+    ("gpt-oss-20b", "TP2 DP2", "batch", "memory", {"isl": 100_000}, 1),
+    ("deepseek-v3", "DP32", "batch", "bound=compute", {"isl": 1024, "osl": 256}, -1),
+]
+
+
+@pytest.mark.parametrize(("model", "layout", "name", "text", "ask", "side"), COUNTS)
+def test_both_neighbours_of_a_count(
+    model: str, layout: str, name: str, text: str, ask: dict[str, Any], side: int
+) -> None:
+    """The count meets the target; the next one beyond misses it; the extreme one of a wide window is taken."""
+    workload = ASK.model_copy(update=ask)
+    found = solve(model, SUPERNODE, layout, workload, name, text)
+    assert isinstance(found.value, int)
+    assert found.extreme == ("largest" if side > 0 else "smallest")
+    at = point(model, layout, workload)
+    goal = target(text, list(run(at)[0].rows))
+
+    def meets(value: float) -> bool:
+        placed = moved(at, found.input, float(value))
+        say, on = run(placed)
+        return bool(goal.meets(goal.value(say, on, placed)))
+
+    assert meets(found.value)
+    assert found.neighbour is not None
+    assert found.neighbour["value"] == found.value + side
+    assert not meets(found.value + side)
+    curve = Curve(at, variable(name, case_of(model, SUPERNODE), workload, at), goal, list(run(at)[0].rows))
+    beyond = np.arange(found.value + side, max(found.value + side * 5000, 0), side, dtype=float)
+    assert not goal.meets(curve(beyond)).any()
+
+
+@pytest.mark.parametrize(("text", "last"), [("tpot<=9ms", True), ("tok_s_per_chip>=700", False), ("usd<=1", False)])
+def test_a_count_equals_a_loop(text: str, last: bool) -> None:
+    """Against every concurrency alone on floats: ceilings make rates dip, and the extreme one is found."""
+    workload = Workload(isl=2000, osl=300, concurrency=10)
+    at = point(LINEAR, "TP2 DP4", workload)
+    goal = target(text, list(run(at)[0].rows))
+    met = []
+    for load in range(1, 400):
+        placed = moved(at, "ask.concurrency", float(load))
+        say, on = run(placed)
+        if goal.meets(goal.value(say, on, placed)):
+            met.append(load)
+    assert 0 < len(met) < 399
+    found = solve(LINEAR, SUPERNODE, "TP2 DP4", workload, "batch", text)
+    assert found.value == (met[-1] if last else met[0])
+
+
+def test_the_largest_context_is_what_fit_says() -> None:
+    """Two ways to one number: `fit` bisects memory alone, with the passes of the longest prompt."""
+    found = solve(K3, SUPERNODE, "TP8 DP8", ASK, "context", "memory")
+    fitted = planner.fit(K3, SUPERNODE, layout="TP8 DP8", concurrency=64)
+    assert found.value + ASK.osl == pytest.approx(fitted.max_length, rel=1e-3)
+
+
+def test_the_model_s_context_is_an_answer() -> None:
+    """Where everything fits, the limit of the context is the answer, and it says so."""
+    found = solve(K3, SUPERNODE, "TP8 DP8", Workload(isl=1, osl=1024, concurrency=1), "context", "memory")
+    assert found.value == 1048576 - 1024
+    assert found.neighbour is None
+    assert "limit of ask.isl" in found.binding
+    assert "1,048,576" in found.binding
+
+
+def test_what_is_sought_may_be_left_out(cli: Cli) -> None:
+    """The concurrency that is asked for need not be given, and then there is no present value."""
+    arguments = [argument for argument in POINT if argument not in ("--concurrency", "64")]
+    found = cli("solve", *arguments, "--for", "concurrency", "--target", "tpot<=50ms", "--json")
+    given = cli("solve", *POINT, "--for", "concurrency", "--target", "tpot<=50ms", "--json")
+    assert found.json["value"] == given.json["value"] == 152
+    assert found.json["present"] is None
+    assert given.json["present"] == 64
+
+
+BAD = {
+    "unknown": (["--for", "hbm_bandwith", "--target", "tpot<=20ms"], ["hbm_bandwith", "did you mean hbm_bandwidth"]),
+    "unknown-dotted": (["--for", "chip.bf16", "--target", "tpot<=20ms"], ["chip.bf16_rate"]),
+    "definition": (["--for", "constant.million", "--target", "usd<=1"], ["definition"]),
+    "derived": (["--for", "count.kda", "--target", "tpot<=20ms"], ["follows from the model"]),
+    "unit": (["--for", "hbm_bandwidth", "--target", "tpot<=20GB"], ["unit of B", "s is needed"]),
+    "bare": (["--for", "hbm_bandwidth", "--target", "tpot<=20"], ["no unit"]),
+    "metric": (["--for", "hbm_bandwidth", "--target", "tpott<=20ms"], ["unknown metric", "tpot"]),
+    "no-limit": (["--for", "hbm_bandwidth", "--target", "tpot"], ["no limit"]),
+    "no-target": (["--for", "hbm_bandwidth", "--target", "<=20ms"], ["no target"]),
+    "strict": (["--for", "hbm_bandwidth", "--target", "tpot<20ms"], ["no target"]),
+    "bound": (["--for", "batch", "--target", "bound=disk"], ["compute memory network latency"]),
+    "share": (["--for", "ep_bandwidth", "--target", "exchange_share<=x%"], ["not a number"]),
+    "still": (["--for", "price", "--target", "tpot<=20ms"], ["tpot does not depend on chip.price"]),
+    "met-anyway": (["--for", "hbm_bandwidth", "--target", "usd<=1e12"], ["met at every value"]),
+    "no-drafts": (["--for", "draft_tokens", "--target", "tpot<=20ms"], ["--draft-tokens"]),
+    "no-far": (["--for", "scale_out_bandwidth", "--target", "tpot<=20ms"], ["does not depend"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_asked_is_one_line(name: str, cli: Cli) -> None:
+    """Exit code 2, nothing on stdout, one line that says where, what and what to do."""
+    arguments, words = BAD[name]
+    found = cli("solve", *POINT, *arguments)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.count("\n") == 1
+    assert found.err.startswith("--")
+    assert [word for word in words if word not in found.err] == []
+
+
+def test_a_missing_length_is_one_line(cli: Cli) -> None:
+    """Only what is sought may be left out."""
+    arguments = [argument for argument in POINT if argument not in ("--concurrency", "64")]
+    found = cli("solve", *arguments, "--for", "context", "--target", "memory")
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert "--concurrency" in found.err
+
+
+REACH = {
+    "tpot": (["--for", "hbm_bandwidth", "--target", "tpot<=5ms"], ["the best is", "however large", "latency binds"]),
+    "exchange": (["--for", "ep_bandwidth", "--target", "exchange_share<=5%"], ["the best is 10.4 %", "moe.experts"]),
+    "share": (["--for", "kernel.dense.memory_fraction", "--target", "tpot<=30ms"], ["at 1, its limit", "at most 1"]),
+    "memory": (["--for", "context", "--target", "memory>=200GB"], ["memory capacity binds", "weights"]),
+    "compute": (["--for", "batch", "--target", "bound=compute"], ["trails by", "memory binds"]),
+}
+
+
+@pytest.mark.parametrize("name", REACH)
+def test_out_of_reach_says_what_binds(name: str, cli: Cli) -> None:
+    """Exit code 3 and one line: the best that can be reached, where, and what binds there."""
+    arguments, words = REACH[name]
+    found = cli("solve", *POINT, *arguments)
+    assert (found.code, found.out, found.err.count("\n")) == (3, "", 1)
+    assert [word for word in words if word not in found.err] == []
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=NAMES)
+def test_bounds_on_arrays_are_the_breakdown_s(deployment: Deployment) -> None:
+    """The share of each bound in the decode step, as the breakdown's rows have it."""
+    say, on = run(deployment.point)
+    rows = [row for row in breakdown.rows(say, on) if row["phase"] == "decode"]
+    found = breakdown.bounds_over(say, on, "decode")
+    assert found == pytest.approx(breakdown.bounds(rows, 1.0, 0.0), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=NAMES)
+def test_the_exchange_s_share_is_the_breakdown_s(deployment: Deployment) -> None:
+    """Dispatch and combine less what is hidden, over the step, from the rows people see."""
+    say, on = run(deployment.point)
+    parts = ("dispatch", "combine")
+    times = [
+        row["time_s"]
+        for row in breakdown.rows(say, on)
+        if row["phase"] == "decode" and (row["operator"] == "overlap" or row["operator"].split(".")[1] in parts)
+        if not row["operator"].startswith("draft")
+    ]
+    found = metric("exchange_share<=1%", deployment.point)
+    assert found == pytest.approx(sum(times) / say.rows["decode_step_s"].value, rel=1e-9, abs=1e-12)
+    assert 0 <= metric("wire_share<=1%", deployment.point) <= 1
+
+
+def test_every_friendly_name_and_metric_is_known() -> None:
+    """No entry of either list is misspelt."""
+    at = point(K3, "TP8 DP8", Workload(isl=8192, osl=1024, concurrency=64, draft_tokens=2, accepted_length=2))
+    assert {name for name in FRIENDLY.values() if name not in at.leaves} <= {"chip.int8_rate"}
+    say, _ = run(at)
+    for name in METRICS:
+        assert math.isfinite(METRICS[name].value({key: row.value for key, row in say.rows.items()}, at)), name
+
+
+def test_errors_of_the_library() -> None:
+    """The library raises what the command line prints."""
+    with pytest.raises(UnknownName, match="did you mean"):
+        solve(K3, SUPERNODE, "TP8 DP8", ASK, "concurency", "tpot<=20ms")
+    with pytest.raises(BadUnit, match="unit of B"):
+        solve(K3, SUPERNODE, "TP8 DP8", ASK, "batch", "tpot<=20GB")
+    with pytest.raises(Infeasible, match="out of reach"):
+        solve(K3, SUPERNODE, "TP8 DP8", ASK, "hbm_bandwidth", "tpot<=1ms")
+    with pytest.raises(BadInput, match="no time between tokens"):
+        solve(K3, SUPERNODE, "TP8 DP8", ASK.model_copy(update={"osl": 1}), "hbm_bandwidth", "tpot<=1ms")
