@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
+from conftest import Answer, Cli
 from rich.console import Console
 
 from planner.errors import BadFile, ExitCode
@@ -14,6 +15,7 @@ from planner.evidence.kernel_rows import read_kernels
 from planner.evidence.kernels import is_kernel_table, predictions, validate_kernels
 from planner.evidence.loads import balanced, power_law
 from planner.report.kernels import render
+from planner.specs.library import load_stack
 
 TABLES = Path(__file__).resolve().parent.parent / "measurements" / "kernels"
 MEDIANS = {
@@ -173,3 +175,26 @@ def test_a_fit_finds_the_values_that_made_a_table(tmp_path):
     assert fit.values == pytest.approx(truth, rel=1e-3)
     assert fit.left_out_median < 1e-3
     assert fit.systems == ["gb200-nvl72", "gb300-nvl72"]
+
+
+def test_calibrating_kernels(tmp_path: Path, cli: Cli) -> None:
+    """A table of one kernel gives a stack that prices its rows; two of a class, or another chip, are refused."""
+    head, *body = [line for line in (TABLES / "kda-decode.csv").read_text().splitlines() if not line.startswith("#")]
+    here = [line for line in body if line.startswith("b200_sxm,")]
+    one = [line for line in here if line.split(",")[2] == "fused_kda_decode"]
+
+    def calibrated(lines: list[str], chip: str, name: str) -> Answer:
+        table = tmp_path / f"{name}.csv"
+        table.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+        out = str(tmp_path / f"{name}.yaml")
+        return cli("calibrate", str(table), "--chip", chip, "--stack", "nvidia-blackwell", "--out", out, "--json")
+
+    answer = calibrated(one, "b200", "one")
+    assert answer.code == 0, answer.err
+    assert answer.json["kernels"][0]["median"] < 0.06
+    assert load_stack(str(tmp_path / "one.yaml")).kernels.recurrent_decode.floor.status == "fitted"
+    for lines, chip, told in ((one, "b300", "no row is on b300"), (here, "b200", "two kernels of one class")):
+        refused = calibrated(lines, chip, "refused")
+        assert (refused.code, refused.out) == (2, "")
+        assert told in refused.err
+    assert not (tmp_path / "refused.yaml").exists()

@@ -285,9 +285,18 @@ def calibrate(
 
     from planner.evaluate.show import free, written
     from planner.evidence.calibrate import calibrate as adjust
+    from planner.evidence.kernel_calibrate import calibrate_kernels
+    from planner.evidence.kernel_rows import is_kernel_table
+    from planner.report.console import console
     from planner.report.evidence import draw_calibration
 
     free(out, force)
+    if is_kernel_table(Path(path)):
+        kernels = calibrate_kernels(Path(path), chip=chip, stack=stack, name=Path(out).stem)
+        written(kernels.text, out, force)
+        sys.stderr.write(f"wrote {out}\n")
+        emit(kernels, as_json, lambda found: console().print(found.text, markup=False, highlight=False))
+        return
     found = adjust(path, chip=chip, stack=stack, name=Path(out).stem)
     written(found.text, out, force)
     sys.stderr.write(f"wrote {out}\n")
