@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from planner.cli import options as o
+from planner.cli import study
 from planner.cli.evidence import calibrate, validate
 from planner.cli.output import emit
 from planner.cli.solve import solve
