@@ -171,7 +171,8 @@ def expert_problem(layout: Layout, model: Model, red_given: bool = True) -> Prob
             return ("experts", f"RED{layout.red} is more than the {experts} experts of {name}", "use fewer")
         if not splits(inner, layout.etp, format):
             what = f"ETP{layout.etp} does not split the expert width {inner} of {name}" + in_blocks(format)
-            return ("expert_width", what, f"use ETP of {listed(divisors(inner))}")
+            whole = tuple(ways for ways in divisors(inner) if splits(inner, ways, format))
+            return ("expert_width", what, f"use ETP of {listed(whole)}")
     return None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -73,6 +74,8 @@ def calibrate(path: str | Path, *, chip: str, stack: str, name: str) -> Calibrat
     if chip not in names("chip"):
         raise UnknownName("--chip", f"unknown chip {chip!r}", nearest(chip, names("chip")))
     load_stack(stack)
+    if name in names("stack"):
+        raise BadFile("--out", f"{name} is the name of a shipped stack", "give the file another name")
     table = read_table(Path(path))
     here = {row.id for row in table.rows if load_system(row.system).chip == chip}
     mine = [row.model_copy(update={"stack": stack}) for row in table.rows if row.id in here]
@@ -101,6 +104,8 @@ def described(
         scale, fitted = UNITS[p.unit], p.name in found.values
         value = found.values.get(p.name, start.get(p.name, 0.0))
         low, high = found.low.get(p.name, value), found.high.get(p.name, value)
+        if like and len(sources) == 1:
+            low, high = as_wide_as(like, p.name, value)
         identified = found.identified.get(p.name, False)
         old, value, low, high = (number / scale for number in (start.get(p.name, 0.0), value, low, high))
         rows.append(Calibrated(p.name, p.unit, old, value, low, high, fitted, identified))
@@ -114,6 +119,21 @@ def described(
         not_identified=[row.name for row in rows if not (row.fitted and row.identified)], basis=basis,
         median_abs_log_ratio=median, p90_abs_log_ratio=p90, before_median_abs_log_ratio=before, text=text,
     )  # fmt: skip
+
+
+def as_wide_as(like: str, name: str, value: float) -> tuple[float, float]:
+    """A range around a value as wide, in proportion, as the stack's own: one source says nothing of the next."""
+    stack, place = load_stack(like), PLACES[name]
+    own: Any = stack.kernels.experts if place.startswith(EXPERTS) else stack
+    base = getattr(own, place.removeprefix(EXPERTS))
+    if base is None or base.value == 0:
+        return value / UNCERTAIN, value * UNCERTAIN
+    return value * base.low / base.value, value * base.high / base.value
+
+
+UNCERTAIN = 2.0
+"""The factor either way where a stack has no range to go by."""
+EXPERTS = "kernels.experts."
 
 
 def figure(row: Calibrated, source: str) -> str:
@@ -130,7 +150,8 @@ def written(
 ) -> str:  # fmt: skip
     """The stack's YAML."""
     shown = ", ".join(sources)
-    source = f"fit to {len(kept)} figures of {shown}; range: 10th to 90th percentile over sources drawn again"
+    drawn = "10th to 90th percentile over sources drawn again" if len(sources) > 1 else "as wide as before the fit"
+    source = f"fit to {len(kept)} figures of {shown}; range: {drawn}"
     lines = [
         "# yaml-language-server: $schema=../schema/stack.schema.json",
         f"name: {name}",
@@ -147,9 +168,6 @@ def written(
         f'  source: "{of_error(basis, len(kept), shown)}"',
     ]
     return "\n".join(lines) + "\n"
-
-
-EXPERTS = "kernels.experts."
 
 
 def nested(told: dict[str, str]) -> list[str]:

@@ -44,6 +44,8 @@ PARAMETERS = (
 )
 """What is fitted for every stack: fixed time of a layer, of its experts' kernels, of those that take
 4-bit weights as they are, of a prefill, of a first token."""
+FIRST_TOKEN = "stack.first_token_time"
+"""Never the only parameter of rows of which any is no TTFT: it moves nothing else."""
 BEND = 0.08
 """c of rho: a tenth is the noise of repeated measurements."""
 WEIGHT = 0.05
@@ -133,7 +135,10 @@ def telling(items: Sequence[Ready], start: Mapping[str, float] | None = None) ->
 
     base = logs(np.zeros(len(x)))
     moved = [float(np.sum((voice * (logs(STEP * row) - base)) ** 2)) for row in np.diag(spread)]
-    best = sorted(range(len(x)), key=lambda i: -moved[i])[: max(1, len(items) // ROWS_PER_PARAMETER)]
+    count = max(1, len(items) // ROWS_PER_PARAMETER)
+    if count == 1 and any(item.row.metric != "ttft_ms" for item in items):
+        moved = [0.0 if p.name == FIRST_TOKEN else each for p, each in zip(known, moved, strict=True)]
+    best = sorted(range(len(x)), key=lambda i: -moved[i])[:count]
     return tuple(known[i] for i in sorted(best))
 
 

@@ -10,7 +10,7 @@ from planner.errors import BadFile
 from planner.evaluate.results import Result
 from planner.evidence.kernel_fit import Fitted, fit_kernels
 from planner.evidence.kernel_rows import KernelRow, read_kernels
-from planner.specs.library import load_stack, load_system
+from planner.specs.library import load_stack, load_system, names
 
 MICRO = 1e-6
 TIMES = ("floor", "token_time", "row_time", "expert_time")
@@ -33,6 +33,8 @@ class KernelCalibration(Result):
 def calibrate_kernels(path: Path, *, chip: str, stack: str, name: str) -> KernelCalibration:
     """Fit the kernels of `stack` to the rows of one chip. Raises BadFile, UnknownName."""
     load_stack(stack)
+    if name in names("stack"):
+        raise BadFile("--out", f"{name} is the name of a shipped stack", "give the file another name")
     rows, skipped = read_kernels(path)
     mine = [row.model_copy(update={"stack": stack}) for row in rows if load_system(row.system).chip == chip]
     if not mine:

@@ -46,7 +46,8 @@ def model_name(text: str, key: str = "") -> str:
         found = known.get(name) or lowered("architectures").get(name)
         if found in names("model"):
             return str(found)
-    raise UnknownName("model", f"unknown model {text!r}", nearest(text, names("model")))
+    hint = nearest(text, names("model"))
+    raise UnknownName("model", f"unknown model {text!r}", hint if "did you" in hint else "see `planner specs list`")
 
 
 def spellings(text: str) -> list[str]:

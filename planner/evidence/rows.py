@@ -3,7 +3,7 @@
 Columns, in any order: id, model, hardware, n_chips, framework, phase, metric, value, unit must be there; what a blank
 or missing one of the others means:
 
-    weight_precision   as shipped                        tp, pp        1
+    weight_precision   as shipped                        pp            1; so is tp of one chip
     kv_precision       16 bits, as engines default; `unstated` beside FP8 or NVFP4 weights of a model in
                        `cache_follows_weights`: FP8              dp_attn       chips / (TP x PP)
     ep                 as large as the model allows      osl           1: the context is ISL alone
@@ -33,7 +33,7 @@ NEEDED = ("id", "model", "hardware", "n_chips", "framework", "phase", "metric", 
 KNOWN = (
     *NEEDED, "source", "source_group", "date", "params_note", "weight_precision", "kv_precision", "compute_precision",
     "tp", "ep", "dp_attn", "pp", "dcp", "disaggregated", "isl", "osl", "concurrency_or_batch", "prefix_cache_hit",
-    "speculative", "note", "quality", "split", "arch_key", "arrivals",
+    "speculative", "stack", "note", "quality", "split", "arch_key", "arrivals",
 )  # fmt: skip
 PHASES = {"agg": "served", "served": "served", "prefill": "prefill", "decode": "decode"}
 NUMBER = re.compile(r"^~?\s*(\d+(?:\.\d+)?)")
@@ -79,7 +79,7 @@ def figure(cell: dict[str, str], group: str) -> Measurement:
     host = machine(cell["hardware"])
     model = model_name(cell["model"], cell.get("arch_key", ""))
     chips = whole(cell, "n_chips") * host.ranks
-    tp, pp = whole(cell, "tp", 1), whole(cell, "pp", 1)
+    tp, pp = whole(cell, "tp", 1 if chips == 1 else None), whole(cell, "pp", 1)
     dp = whole(cell, "dp_attn", max(chips // (tp * pp), 1))
     note = cell.get("note", "")
     length = DRAWN if "0.8..1.0" in note else 1.0
@@ -101,7 +101,7 @@ def figure(cell: dict[str, str], group: str) -> Measurement:
         "weights": weights_name(cell.get("weight_precision", ""), model),
         "kv_format": cache_format(cell, model),
         "system": host.system,
-        "stack": stack_name(cell["framework"], host.system, cell.get("date", "")),
+        "stack": cell.get("stack") or stack_name(cell["framework"], host.system, cell.get("date", "")),
         "chips": tp * dp * pp if pools else chips,
         "counted": chips if pools else None,
         "tp": tp,

@@ -67,11 +67,12 @@ def draw_worst(found: Validation, out: Any) -> None:
 
 def draw_left(found: Validation, out: Any) -> None:
     """Why rows were skipped, and which no structure explains."""
-    reasons: dict[str, int] = {}
+    reasons: dict[str, list[str]] = {}
     for skipped in found.skipped:
-        reasons[skipped["reason"]] = reasons.get(skipped["reason"], 0) + 1
-    for reason, count in sorted(reasons.items(), key=lambda item: -item[1])[:MOST_SKIPPED]:
-        out.print(f"skipped {count}: {escape(reason)}")
+        reasons.setdefault(skipped["reason"], []).append(skipped["id"])
+    for reason, ids in sorted(reasons.items(), key=lambda item: -len(item[1]))[:MOST_SKIPPED]:
+        first = ids[0] + (" and others" if len(ids) > 1 else "")
+        out.print(f"skipped {len(ids)} ({escape(first)}): {escape(reason)}")
     if len(reasons) > MOST_SKIPPED:
         out.print(f"and {len(reasons) - MOST_SKIPPED} more reasons: --json lists every row")
     for part in found.unexplained:
