@@ -157,8 +157,8 @@ def table(tmp_path: Path) -> Table:
         ({"unit": "s"}, "tpot_ms in 's'; it is given in ms"),
         ({"value": "0"}, "value 0 is not above 0"),
         ({"value": "-3"}, "value -3 is not above 0"),
-        ({"value": "fast"}, "value is not known (fast)"),
-        ({"value": "nan"}, "value nan is not a usable number"),
+        ({"value": "fast"}, "value is not a plain number (fast)"),
+        ({"value": "nan"}, "value is not a plain number (nan)"),
         ({"metric": "latency"}, "unknown metric 'latency'"),
         ({"model": "gpt-9"}, "unknown model 'gpt-9'"),
         ({"hardware": "X100"}, "unknown hardware 'X100'"),
@@ -170,7 +170,20 @@ def table(tmp_path: Path) -> Table:
         ({"speculative": "MTP 3 steps"}, "speculation without an accepted length (MTP 3 steps)"),
         ({"weight_precision": "INT3"}, "unknown precision 'INT3'"),
         ({"quality": "Z"}, "grade"),
-        ({"tp": "7"}, "TP7 does not divide the 64 heads"),
+        ({"tp": "7", "n_chips": "7"}, "TP7 does not divide the 64 heads"),
+        ({"tp": "16"}, "takes 16 chips, and the row has 8"),
+        ({"tp": ""}, "tp is not known (blank)"),
+        ({"value": "1,234"}, "value is not a plain number (1,234)"),
+        ({"value": "1e-320"}, "value 1e-320 is not a usable number"),
+        ({"isl": "0"}, "isl 0 is not a whole number from 1"),
+        ({"concurrency_or_batch": "16 per-node"}, "the load is not known (16 per-node)"),
+        ({"concurrency_or_batch": "0 global"}, "a load of 0 is not from 1"),
+        ({"kv_precision": "q4"}, "unknown cache precision 'q4'"),
+        ({"prefix_cache_hit": "0.5"}, "prefix cache are not priced"),
+        ({"disaggregated": "maybe"}, "disaggregated 'maybe' is neither y nor n"),
+        ({"framework": ""}, "framework is blank"),
+        ({"model": "kimi-k3"}, "memory holds no request"),
+        ({"model": "qwen3-235b-a22b", "ep": "3"}, "does not divide the 8 chips of a stage"),
         ({"isl": "99999999"}, "exceed the"),
     ],
     ids=lambda part: "" if isinstance(part, dict) else part[:24],
@@ -181,6 +194,23 @@ def test_a_bad_row_is_skipped_with_its_reason(table: Table, change: dict[str, st
     assert [row.id for row in found.rows] == ["a"]
     assert [row["id"] for row in found.skipped] == ["b"]
     assert reason in found.skipped[0]["reason"]
+
+
+def test_a_cell_too_many_is_no_shift(tmp_path: Path) -> None:
+    """A number with a comma and without quotes is not read as two."""
+    head, row = ",".join(GOOD), ",".join(GOOD.values())
+    path = tmp_path / "t.csv"
+    path.write_text(f"{head}\n{row}\n{row.replace('1024', '1,024').replace('a,', 'b,', 1)}\n", encoding="utf-8")
+    found = validate(path)
+    assert [row.id for row in found.rows] == ["a"]
+    assert "more cells than columns" in found.skipped[0]["reason"]
+
+
+def test_few_rows_can_be_left_out(table: Table) -> None:
+    """One engine and one source: nothing else to go by than the stack itself."""
+    rows = [{**GOOD, "id": f"r{i}", "concurrency_or_batch": f"{i} global"} for i in range(1, 5)]
+    found = validate(table(rows), leave_out=True)
+    assert len(found.overall) >= 2
 
 
 def test_a_repeated_id_is_skipped(table: Table) -> None:
@@ -277,6 +307,31 @@ def test_one_row_anchors_an_engine(table: Table, tmp_path: Path, cli) -> None:  
     assert answer.json["basis"] == "anchored"
     assert answer.json["median_abs_log_ratio"] < 0.02 < answer.json["before_median_abs_log_ratio"]
     assert len(answer.json["not_identified"]) >= len(PARAMETERS) - 2
+    layer = load_stack(str(out)).layer_time
+    assert layer.low < layer.value < layer.high
+
+
+def test_a_first_token_does_not_keep_the_step_from_being_fitted(table: Table, tmp_path: Path, cli) -> None:  # type: ignore[no-untyped-def]
+    """One parameter for two rows: the one that moves both."""
+    rows = [{**GOOD, "value": "14"}, {**GOOD, "id": "b", "metric": "ttft_ms", "value": "150",
+            "concurrency_or_batch": "1 global"}]  # fmt: skip
+    out = str(tmp_path / "two.yaml")
+    answer = cli("calibrate", str(table(rows)), "--chip", "h200", "--stack", "engines-hopper", "--out", out, "--json")
+    assert answer.code == 0, answer.err
+    assert [row["name"] for row in answer.json["parameters"] if row["fitted"]] == ["stack.layer_time"]
+
+
+def test_what_the_rows_cannot_tell_writes_no_stack(table: Table, tmp_path: Path, cli) -> None:  # type: ignore[no-untyped-def]
+    """A figure that no fixed time meets is refused, and so is the name of a shipped stack."""
+    for value, name, told in (("1000000", "far", "identify no parameter"), ("12", "vllm-hopper", "shipped stack")):
+        out = tmp_path / f"{name}.yaml"
+        answer = cli(
+            "calibrate", str(table([{**GOOD, "value": value}])), "--chip", "h200", "--stack", "engines-hopper", "--out",
+            str(out),
+        )  # fmt: skip
+        assert (answer.code, answer.out) == (2, "")
+        assert told in answer.err
+        assert not out.exists()
 
 
 def test_calibrating_refuses(table: Table, tmp_path: Path, cli) -> None:  # type: ignore[no-untyped-def]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.errors import BadFile, UnknownName, nearest
+from planner.errors import BadFile, UnknownName, nearest, one_line
 from planner.evaluate.results import Result
 from planner.evidence.fit import PARAMETERS, ROWS_PER_PARAMETER, Fit, fit, scored, start_of, telling
 from planner.evidence.names import table
@@ -88,6 +89,9 @@ def calibrate(path: str | Path, *, chip: str, stack: str, name: str) -> Calibrat
         raise BadFile(str(path), f"no row on {chip} can be used", next(iter(skipped.values()), "the table is empty"))
     start = start_of(kept)
     found = fit(kept, start, telling(kept))
+    if not any(found.identified.values()):
+        what = "the rows identify no parameter: what they measure does not move with it, or is too far off"
+        raise BadFile(str(path), what, "give TPOT rows within a factor of some of the stack's prediction")
     before = fit(kept, start, ())
     return described(found, kept, stack, name, chip, skipped, start, spread(list(before.residuals))[0])
 
@@ -141,7 +145,7 @@ def figure(row: Calibrated, source: str) -> str:
     unit = "" if row.unit == "1" else f" {row.unit}"
     parts = (("value", row.value), ("low", row.low), ("high", row.high))
     numbers = ", ".join(f"{key}: {value:.4g}{unit}" for key, value in parts)
-    return f'{{{numbers}, status: fitted, with_group: {GROUP}, source: "{source}"}}'
+    return f"{{{numbers}, status: fitted, with_group: {GROUP}, source: {quoted(source)}}}"
 
 
 def written(
@@ -154,9 +158,9 @@ def written(
     source = f"fit to {len(kept)} figures of {shown}; range: {drawn}"
     lines = [
         "# yaml-language-server: $schema=../schema/stack.schema.json",
-        f"name: {name}",
-        f"title: {name}, fitted to published or own measurements",
-        f"like: {like}",
+        f"name: {quoted(name)}",
+        f"title: {quoted(name + ', fitted to published or own measurements')}",
+        f"like: {quoted(like) if like else ''}",
     ]
     told = {PLACES[row.name]: figure(row, source) for row in rows if row.fitted and row.identified}
     lines += nested(told)
@@ -165,7 +169,7 @@ def written(
         f"  basis: {basis}",
         f"  median_fraction: {errors[0]:.3f}",
         f"  p90_fraction: {errors[1]:.3f}",
-        f'  source: "{of_error(basis, len(kept), shown)}"',
+        f"  source: {quoted(of_error(basis, len(kept), shown))}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -175,6 +179,11 @@ def nested(told: dict[str, str]) -> list[str]:
     experts = [f"    {key.removeprefix(EXPERTS)}: {text}" for key, text in told.items() if key.startswith(EXPERTS)]
     plain = [f"{key}: {text}" for key, text in told.items() if not key.startswith(EXPERTS)]
     return [*(["kernels:", "  experts:"] if experts else []), *experts, *plain]
+
+
+def quoted(text: str) -> str:
+    """A text as YAML reads it back."""
+    return json.dumps(one_line(text), ensure_ascii=False)
 
 
 def of_error(basis: str, count: int, sources: str) -> str:

@@ -70,7 +70,7 @@ class Choice(Patch):
     note: str = ""
     layout: str | None = None
     isl: str | int | None = None
-    requests_per_chip: float | None = Field(default=None, gt=0)
+    requests_per_chip: float | None = Field(default=None, ge=0.01, le=100_000)
     step_within: str | None = None
     chip: Literal["low", "central", "high"] | None = None
     means: dict[str, str] = Field(default={})

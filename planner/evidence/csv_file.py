@@ -8,7 +8,9 @@ from pathlib import Path
 
 from planner.errors import BadFile, nearest
 
-LARGEST_TABLE = 20_000_000  # bytes
+LARGEST_TABLE, MOST_ROWS = 20_000_000, 5_000  # bytes; rows, which take some milliseconds each
+MORE = "(more cells than columns)"
+"""The column of what a row has beyond its header."""
 
 
 def records(path: Path, needed: Sequence[str], known: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
@@ -16,8 +18,8 @@ def records(path: Path, needed: Sequence[str], known: Sequence[str] = ()) -> Ite
 
     Raises BadFile for what is no table, a needed column that is missing, one that is not known or is given twice.
     """
-    if not path.is_file():
-        raise BadFile(str(path), "no such file" if not path.exists() else "is not a file", "give a CSV table")
+    if not exists(path):
+        raise BadFile(str(path), "is no file", "give a CSV table")
     if path.stat().st_size > LARGEST_TABLE:
         raise BadFile(str(path), f"is over {LARGEST_TABLE:,} bytes", "split the table")
     try:
@@ -37,9 +39,22 @@ def records(path: Path, needed: Sequence[str], known: Sequence[str] = ()) -> Ite
                 raise BadFile(str(path), f"unknown column {name!r}", nearest(name, known))
             if header.count(name) > 1:
                 raise BadFile(str(path), f"column {name!r} is given twice", "give each column once")
+        count = 0
         for cells in reader:
             if any(cell.strip() for cell in cells):
+                count += 1
+                if count > MOST_ROWS:
+                    raise BadFile(str(path), f"has over {MOST_ROWS:,} rows", "split the table")
                 padded = [cell.strip() for cell in cells] + [""] * (len(header) - len(cells))
-                yield lines[reader.line_num - 1][0], dict(zip(header, padded, strict=False))
+                more = {MORE: "yes"} if any(padded[len(header) :]) else {}
+                yield lines[reader.line_num - 1][0], dict(zip(header, padded, strict=False)) | more
     except csv.Error as error:
         raise BadFile(str(path), str(error), "save it as plain CSV") from None
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a regular file of this name; a name no file can have is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

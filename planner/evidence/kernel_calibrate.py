@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.errors import BadFile
 from planner.evaluate.results import Result
+from planner.evidence.calibrate import quoted
 from planner.evidence.kernel_fit import Fitted, fit_kernels
 from planner.evidence.kernel_rows import KernelRow, read_kernels
 from planner.specs.library import load_stack, load_system, names
@@ -65,8 +66,8 @@ def written(name: str, like: str, found: list[Fitted]) -> str:
     """The stack's YAML."""
     lines = [
         "# yaml-language-server: $schema=../schema/stack.schema.json",
-        f"name: {name}",
-        f"title: {name}, kernels fitted to a table of latencies",
+        f"name: {quoted(name)}",
+        f"title: {quoted(name + ', kernels fitted to a table of latencies')}",
         f"like: {like}",
         "kernels:",
     ]
@@ -75,11 +76,11 @@ def written(name: str, like: str, found: list[Fitted]) -> str:
             f"fit to {one.rows} latencies of {one.kernel} on {', '.join(one.systems)}, median error {one.median:.3f}"
         )
         kernel = next(iter(one.values)).split(".")[1]
-        lines += [f"  {kernel}:", f'    kernel: "{one.kernel}"', "    basis: fitted"]
+        lines += [f"  {kernel}:", f"    kernel: {quoted(one.kernel)}", "    basis: fitted"]
         for key, value in one.values.items():
             numbers = zip(("value", "low", "high"), (value, one.low[key], one.high[key]), strict=True)
             told = ", ".join(f"{part}: {shown(key, number)}" for part, number in numbers)
-            lines.append(f'    {key.rpartition(".")[2]}: {{{told}, status: fitted, source: "{source}"}}')
+            lines.append(f"    {key.rpartition('.')[2]}: {{{told}, status: fitted, source: {quoted(source)}}}")
     return "\n".join(lines) + "\n"
 
 

@@ -25,7 +25,7 @@ from pydantic import Field
 from planner.errors import BadFile, PlannerError, one_line
 from planner.evaluate.case import case_of
 from planner.evaluate.inputs import Case
-from planner.evidence.csv_file import records
+from planner.evidence.csv_file import exists, records
 from planner.evidence.loads import Load, balanced, power_law
 from planner.evidence.names import folder
 from planner.kinds.formats import FormatName
@@ -37,11 +37,11 @@ from planner.specs.yaml_file import read_yaml
 NEEDED = ("system", "op", "kernel", "latency_us")
 MODEL = "kimi-k3"
 """Whose layers the rows' shapes are put into."""
-EXPERTS = re.compile(r"^routed_experts_(\d+)x(\d+)_top(\d+)_of_(\d+)$")
+EXPERTS = re.compile(r"^routed_experts_([1-9]\d{0,6})x([1-9]\d{0,6})_top([1-9]\d{0,3})_of_([1-9]\d{0,4})$", re.ASCII)
 FUSED = "megamoe_with_all_to_all"
 POWER_LAW = re.compile(r"^power_law_(\d+(?:\.\d+)?)$")
 STORED: FormatName = "mxfp4"
-LARGEST_LAYER = 10_000_000  # experts x choices
+LARGEST_LAYER = 100_000  # experts x choices
 COMPUTES = {"w4a8": "fp8", "w4a16": "bf16"}
 """What each kind of product computes in."""
 FEWEST_SKEWED = 8
@@ -100,6 +100,8 @@ class Skipped(Record):
 
 def is_kernel_table(path: Path) -> bool:
     """Whether a CSV file has the columns of kernel latencies."""
+    if not exists(path):
+        return False
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             head = next((line for line in file if line.strip() and not line.startswith("#")), "")

@@ -22,7 +22,7 @@ from planner.errors import BadLayout, BadWorkload, PlannerError
 from planner.evaluate.case import Point, case_of, point_of
 from planner.evaluate.grid import Arrays, evaluate
 from planner.evidence.measurement import METRICS, PER_NODE, Measurement
-from planner.layout import Layout, complete, head_problem, stage_problem
+from planner.layout import Layout, complete, context_problem, head_problem, stage_problem
 from planner.specs import own_draft
 from planner.specs.hardware import System
 from planner.specs.library import load_model, load_stack, load_system
@@ -60,11 +60,13 @@ def system_of(name: str, chips: int) -> System:
 def layout_of(row: Measurement, model: Model) -> Layout:
     """The layout a row names. Raises BadLayout where heads or layers cannot be cut so."""
     keys = {"TP": row.tp, "DP": row.dp, "PP": row.pp, "DCP": row.dcp}
-    if row.ep is not None and row.dp * row.tp % row.ep == 0:
+    if row.ep is not None and row.dp * row.tp % row.ep:
+        raise BadLayout(f"EP{row.ep}", f"does not divide the {row.dp * row.tp} chips of a stage", "check the row")
+    if row.ep is not None:
         keys |= {"EP": row.ep, "ETP": row.dp * row.tp // row.ep}
     moe = any(feed.kind == "moe" for feed in model.feed_forward.values())
     layout = complete(keys if moe else {k: v for k, v in keys.items() if k not in ("EP", "ETP")}, model, str(keys))
-    for problem in (head_problem(layout.tp, model), stage_problem(layout.pp, model)):
+    for problem in (head_problem(layout.tp, model), stage_problem(layout.pp, model), context_problem(layout, model)):
         if problem:
             raise BadLayout(str(layout), *problem[1:])
     return layout
@@ -87,9 +89,13 @@ def ready(row: Measurement) -> Ready:
     system = system_of(row.system, row.chips)
     case = case_of(model, system, load_stack_once(row.stack))
     layout = layout_of(row, model)
-    if row.isl > EXTENDED * model.max_context:
-        raise BadWorkload("isl", f"{row.isl} tokens exceed the {model.max_context} of {model.name}", "check the row")
-    replicas = max(row.chips // layout.chips, 1)
+    if row.isl + row.osl > EXTENDED * model.max_context:
+        raise BadWorkload(
+            "isl", f"{row.isl + row.osl} tokens exceed the {model.max_context} of {model.name}", "check the row"
+        )
+    replicas = row.chips // layout.chips
+    if replicas * layout.chips != row.chips:
+        raise BadLayout(str(layout), f"takes {layout.chips} chips, and the row has {row.chips}", "check the row")
     workload = Workload(
         isl=row.isl, osl=row.osl, concurrency=row.requests or 1, kv_format=row.kv_format, arrivals=row.arrivals,
         chunk=row.tokens, draft_tokens=row.drafts, accepted_length=row.accepted, overlap=row.overlap,
@@ -169,13 +175,14 @@ def in_flight(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     asked = np.array([float(row.requests or 1) for row in rows])
     if not any(row.most or (row.phase == "served" and row.requests) for row in rows):
         return asked
-    fits = np.maximum(group.run(changes, frozenset({"memory_requests"}))["memory_requests"], 1)
+    fits = group.run(changes, frozenset({"memory_requests"}))["memory_requests"]
+    fits = np.where(fits < 1, np.nan, fits)
     replicas = np.array([item.layout.dp * item.replicas for item in group.items], dtype=float)
     limit = np.array([MOST_BATCHED for _ in rows], dtype=float)
     whole = np.minimum(fits, limit) * replicas
     most = np.array([row.most for row in rows])
     served = np.array([row.phase == "served" for row in rows])
-    return np.where(most, whole, np.where(served, np.minimum(asked, np.maximum(fits * replicas, 1)), asked))
+    return np.where(most, whole, np.where(served, np.minimum(asked, fits * replicas), asked))
 
 
 EXTENDED = 8

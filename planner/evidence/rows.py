@@ -25,7 +25,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from planner.errors import PlannerError, nearest
-from planner.evidence.csv_file import records
+from planner.evidence.csv_file import MORE, records
 from planner.evidence.measurement import METRICS, Measurement
 from planner.evidence.names import machine, model_name, stack_name, table, weights_name
 
@@ -36,7 +36,17 @@ KNOWN = (
     "speculative", "stack", "note", "quality", "split", "arch_key", "arrivals",
 )  # fmt: skip
 PHASES = {"agg": "served", "served": "served", "prefill": "prefill", "decode": "decode"}
-NUMBER = re.compile(r"^~?\s*(\d+(?:\.\d+)?)")
+PLAIN = re.compile(r"^([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?)([kKM]?)$", re.ASCII)
+WORDED = re.compile(r"^(?:mean KV length |~)(\d+(?:\.\d+)?)()(?: mean(?: \(.*\))?)?$|^(\d+) \(assumed\)$", re.ASCII)
+LOADED = re.compile(r"^~?(\d{1,9})(?: (global|per-chip|tokens per-chip|tokens per-die)(?:[ ,].*)?)?$", re.ASCII)
+THOUSANDS = {"k": 1024, "K": 1024, "M": 1024**2}
+LARGEST = 1e12
+MOST_REQUESTS = 10_000_000
+CACHES = {"fp8": "fp8", "bf16": "bf16", "fp16": "bf16", "auto": "bf16", "": "bf16", "-": "bf16", "int8": "int8",
+          "nvfp4": "nvfp4", "unstated": "", "not stated": ""}  # fmt: skip
+"""Precisions of a cache by the first words of a cell; empty: what the checkpoint asks for, if it does."""
+YES = ("y", "yes", "true")
+NO = ("", "n", "no", "false", "-")
 DRAWN = 0.9
 """Mean over the nominal length of lengths drawn uniformly from 0.8 to 1.0 of it."""
 EXCHANGE = ("dispatch_us", "combine_us")
@@ -83,17 +93,24 @@ def figure(cell: dict[str, str], group: str) -> Measurement:
     dp = whole(cell, "dp_attn", max(chips // (tp * pp), 1))
     note = cell.get("note", "")
     length = DRAWN if "0.8..1.0" in note else 1.0
+    if metric in FITTED and phase != "decode":
+        raise Skip(f"{metric} is of decode")
     if metric in FITTED:
         isl = osl = 1
     elif metric in EXCHANGE:
         isl, osl = 1, 1
     else:
-        isl = max(round(number(cell, "isl") * length), 1)
-        osl = 1 if phase == "prefill" else max(round(number(cell, "osl", 1) * length), 1)
+        isl = max(round(whole(cell, "isl") * length), 1)
+        osl = 1 if phase == "prefill" else max(round(whole(cell, "osl", 1) * length), 1)
     drafts, accepted = speculation(cell)
     requests, tokens, most = load(cell, phase, host.ranks, chips)
     per_rank = host.ranks if metric.endswith(("_per_chip", "_per_node")) else 1
-    pools = cell.get("disaggregated") == "y" and phase == "served"
+    apart = cell.get("disaggregated", "").lower()
+    if apart not in (*YES, *NO):
+        raise Skip(f"disaggregated {apart!r} is neither y nor n")
+    pools = apart in YES and phase == "served"
+    if cell.get("prefix_cache_hit", "none") not in ("", "none", "0", "excluded", "-"):
+        raise Skip("prompts found in a prefix cache are not priced here")
     fields = {
         "id": cell["id"],
         "source": cell.get("source_group") or cell.get("source") or group,
@@ -133,6 +150,11 @@ def figure(cell: dict[str, str], group: str) -> Measurement:
 
 def metric_of(cell: dict[str, str]) -> str:
     """The metric, its unit checked."""
+    if MORE in cell:
+        raise Skip("more cells than columns: a number with a comma needs quotes")
+    for name in NEEDED:
+        if not cell[name]:
+            raise Skip(f"{name} is blank")
     metric, unit = cell["metric"], cell["unit"]
     if metric not in METRICS:
         raise Skip(f"unknown metric {metric!r}; {nearest(metric, METRICS)}")
@@ -155,14 +177,13 @@ def number(cell: dict[str, str], name: str, blank: float | None = None) -> float
     text = cell.get(name, "")
     if not text and blank is not None:
         return blank
-    match = NUMBER.match(text.removeprefix("mean KV length "))
-    try:
-        found = float(text)
-    except ValueError:
-        if match is None:
-            raise Skip(f"{name} is not known ({text or 'blank'})") from None
-        found = float(match[1])
-    if not -1e15 < found < 1e15:
+    if not text:
+        raise Skip(f"{name} is not known (blank)")
+    match = WORDED.match(text) or PLAIN.match(text)
+    if match is None:
+        raise Skip(f"{name} is not a plain number ({text})")
+    found = float(match[1]) * THOUSANDS.get(match[2] or "", 1)
+    if not -LARGEST < found < LARGEST or 0 < abs(found) < 1 / LARGEST:
         raise Skip(f"{name} {text} is not a usable number")
     return found
 
@@ -177,12 +198,15 @@ def whole(cell: dict[str, str], name: str, blank: int | None = None) -> int:
 
 def cache_format(cell: dict[str, str], model: str) -> str:
     """Precision of the KV cache."""
-    text = cell.get("kv_precision", "")
-    if text.startswith("fp8"):
-        return "fp8"
+    text = cell.get("kv_precision", "").lower()
+    known = text if text in CACHES else re.split(r"[ (_]", text)[0]
+    if known not in CACHES:
+        raise Skip(f"unknown cache precision {text!r}; use fp8, bf16, int8 or nvfp4")
+    if CACHES[known]:
+        return CACHES[known]
     quantised = cell.get("weight_precision", "").startswith(("FP8", "NVFP4"))
     asked = model.startswith(tuple(table()["cache_follows_weights"]))
-    return "fp8" if text in ("unstated", "not stated") and quantised and asked else "bf16"
+    return "fp8" if quantised and asked else "bf16"
 
 
 def speculation(cell: dict[str, str]) -> tuple[int, float]:
@@ -197,6 +221,8 @@ def speculation(cell: dict[str, str]) -> tuple[int, float]:
     accepted = (float(gained[1]) + float(gained[2] or gained[1])) / 2
     drafted = re.search(r"K=(\d+)|(\d+) (?:step|token)|MTP(\d)", text)
     count = int(next(part for part in drafted.groups() if part)) if drafted else default_drafts(text)
+    if not 1 <= accepted <= count + 1:
+        raise Skip(f"{accepted:g} tokens a step cannot come of {count} drafts ({text})")
     return count, accepted
 
 
@@ -210,11 +236,14 @@ def load(cell: dict[str, str], phase: str, ranks: int, chips: int) -> tuple[int 
     text = cell.get("concurrency_or_batch", "")
     if "max load" in text or "sent at once" in text or "saturated" in text:
         return None, None, True
-    if not NUMBER.match(text):
-        if phase == "prefill":
-            return None, None, False
+    if text in ("", "not stated") and phase == "prefill":
+        return None, None, False
+    match = LOADED.match(text)
+    if match is None:
         raise Skip(f"the load is not known ({text or 'blank'})")
-    count = number(cell, "concurrency_or_batch")
+    count = float(match[1])
+    if not 1 <= count <= MOST_REQUESTS:
+        raise Skip(f"a load of {match[1]} is not from 1 to {MOST_REQUESTS:,}")
     if "tokens per-" in text:
         each = count / (ranks if "per-chip" in text else 1)
         return (round(each * chips), None, False) if phase == "decode" else (None, round(each), False)

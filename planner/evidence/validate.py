@@ -100,8 +100,9 @@ def validate(path: str | Path | None = None, *, leave_out: bool = False) -> Vali
     found = predictions(groups, len(items))
     limits = bounds(groups, len(items))
     good = [i for i, value in enumerate(found) if np.isfinite(value) and value > 0]
-    skipped |= {items[i].row.id: f"{items[i].row.metric} means nothing in phase {items[i].row.phase}"
-                for i in range(len(items)) if i not in set(good)}  # fmt: skip
+    for i in sorted(set(range(len(items))) - set(good)):
+        row = items[i].row
+        skipped[row.id] = f"memory holds no request, or {row.metric} means nothing in {row.phase}"
     if not good:
         raise BadFile(name, "no row can be used", next(iter(skipped.values()), "the table is empty"))
     answers = [answer(items[i], float(found[i]), limits[i]) for i in good]
@@ -193,19 +194,21 @@ def without_each(items: Sequence[Ready], whole: Mapping[str, Fit]) -> list[tuple
         for source in sorted({item.row.source for item in mine}):
             rest = [item for item in mine if item.row.source != source]
             held = [item for item in mine if item.row.source == source]
-            blind = {
-                p.name: float(np.median([v[p.name] for v in others if p.name in v]))
-                for p in PARAMETERS
-                if any(p.name in v for v in others)
-            }
+            blind = middle(others)
             values = fit(rest, own.values, chosen(rest, own)).values if rest else blind
-            predicted = predictions(grouped(held), len(held), {**blind, **values} if rest else values)
+            predicted = predictions(grouped(held), len(held), {**blind, **values})
             found += [
                 (item.row, float(np.log(p / item.row.measured)))
                 for item, p in zip(held, predicted, strict=True)
                 if np.isfinite(p)
             ]
     return found
+
+
+def middle(fitted: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Median of every parameter over the stacks that have it."""
+    known = [p.name for p in PARAMETERS if any(p.name in values for values in fitted)]
+    return {name: float(np.median([values[name] for values in fitted if name in values])) for name in known}
 
 
 def chosen(rest: Sequence[Ready], own: Fit) -> tuple[Parameter, ...]:
@@ -218,7 +221,7 @@ def anchored(items: Sequence[Ready], whole: Mapping[str, Fit]) -> list[tuple[Mea
     found: list[tuple[Measurement, float]] = []
     for name in whole:
         others = [other.values for key, other in whole.items() if key != name]
-        blind = {p.name: float(np.median([v[p.name] for v in others if p.name in v])) for p in PARAMETERS}
+        blind = middle(others)
         mine = [item for item in items if item.row.stack == name and item.row.metric != TTFT]
         for source in sorted({item.row.source for item in mine}):
             held = sorted((i for i in mine if i.row.source == source), key=lambda i: (i.row.requests or 1e9, i.row.id))
