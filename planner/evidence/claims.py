@@ -148,6 +148,8 @@ def question(shop: Workshop, case: Case) -> Question:
     base = shop.workload()
     isl = [tokens(one["isl"], path, "isl") for one in said]
     for length in set(isl):
+        if length < 1:
+            raise BadSpec(str(path), f"isl {length} is below 1", "give the tokens of a prompt")
         try:
             check_workload(case, base.model_copy(update={"isl": length}))
         except BadInput as error:
