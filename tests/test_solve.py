@@ -293,3 +293,22 @@ def test_errors_of_the_library() -> None:
         solve(K3, SUPERNODE, "TP8 DP8", ASK, "hbm_bandwidth", "tpot<=1ms")
     with pytest.raises(BadInput, match="no time between tokens"):
         solve(K3, SUPERNODE, "TP8 DP8", ASK.model_copy(update={"osl": 1}), "hbm_bandwidth", "tpot<=1ms")
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("tpot=20ms", "asks for one value"),
+        ("tpot<=0ms", "is not above 0"),
+        ("tpot<=-5ms", "is not above 0"),
+        ("exchange_share<=5", "is no share"),
+    ],
+)
+def test_a_target_that_means_nothing_is_refused(cli, target: str, told: str) -> None:  # type: ignore[no-untyped-def]
+    """One value where a side is meant, no time at all, five hundred per cent."""
+    answer = cli(
+        "solve", "qwen3-8b", "--on", "h200-8", "--layout", "TP1", "--isl", "1k", "--osl", "256", "--concurrency", "4",
+        "--for", "hbm_bandwidth", "--target", target,
+    )  # fmt: skip
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err

@@ -177,8 +177,12 @@ def target(text: str, known: list[str]) -> Target:
         if name.lower() != "memory":
             raise BadUnit("--target", f"{text!r} has no limit", HOW)
         return Target("memory", metric, ">=", 0.0)
-    sense = metric.sense if sign == "=" else sign
-    return Target(name.lower() if name.lower() in METRICS else name, metric, sense, amount(limit, metric.unit, name))
+    if sign == "=":
+        raise BadUnit("--target", f"{text!r} asks for one value", f"write {metric.sense}, on which side it is met")
+    found = amount(limit, metric.unit, name)
+    if metric.unit in ("s", "USD") and found <= 0:
+        raise BadUnit(f"--target {name}", f"{limit} is not above 0", HOW)
+    return Target(name.lower() if name.lower() in METRICS else name, metric, sign, found)
 
 
 def metric_of(name: str, known: list[str]) -> Metric:
@@ -202,7 +206,10 @@ def amount(text: str, unit: str, name: str) -> float:
         return plain(text.removeprefix("$").removesuffix("USD"), where, "write dollars, such as $5")
     if unit == "1":
         share = text.endswith("%")
-        return plain(text.removesuffix("%"), where, "write a plain number or a percentage") / (100 if share else 1)
+        value = plain(text.removesuffix("%"), where, "write a plain number or a percentage") / (100 if share else 1)
+        if name.lower().endswith("_share") and not 0 <= value <= 1:
+            raise BadUnit(where, f"{text.strip()} is no share", "write 5% or 0.05")
+        return value
     if unit == "1/s":
         text = re.sub(r"^([\d.eE+]+)$", r"\1/s", re.sub(r"\s*(tok|tokens?)/s$", "/s", text))
     return parse(text, unit, where)
