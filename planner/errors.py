@@ -39,8 +39,13 @@ class PlannerError(Exception):
         self.where, self.what, self.do = one_line(where), one_line(what), one_line(do)
         super().__init__(str(self))
 
+    @property
+    def told(self) -> str:
+        """What is wrong and what to do, where the reader knows the place."""
+        return self.what + (f"; {self.do}" if self.do else "")
+
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}" + (f"; {self.do}" if self.do else "")
+        return f"{self.where}: {self.told}"
 
 
 class BadInput(PlannerError):

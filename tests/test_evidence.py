@@ -206,6 +206,14 @@ def test_a_cell_too_many_is_no_shift(tmp_path: Path) -> None:
     assert "more cells than columns" in found.skipped[0]["reason"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "value"), [("tp", "8 (assumed)", 8), ("isl", "8k", 8192), ("isl", "~512 mean (nominal 1K)", 512)]
+)
+def test_numbers_with_words(table: Table, name: str, text: str, value: int) -> None:
+    """What publications write beside a number."""
+    assert getattr(read_table(table([{**GOOD, name: text}])).rows[0], name) == value
+
+
 def test_few_rows_can_be_left_out(table: Table) -> None:
     """One engine and one source: nothing else to go by than the stack itself."""
     rows = [{**GOOD, "id": f"r{i}", "concurrency_or_batch": f"{i} global"} for i in range(1, 5)]

@@ -126,7 +126,7 @@ def read_kernels(path: Path) -> tuple[list[KernelRow], list[Skipped]]:
         except Skip as reason:
             skipped.append(Skipped(line=line, reason=one_line(reason)))
         except PlannerError as error:
-            skipped.append(Skipped(line=line, reason=f"{error.what}; {error.do}" if error.do else error.what))
+            skipped.append(Skipped(line=line, reason=error.told))
     if not rows:
         first = f"line {skipped[0].line}: {skipped[0].reason}" if skipped else "it has no rows"
         raise BadFile(str(path), f"no row can be priced ({first})", f"needed: {', '.join(NEEDED)}")

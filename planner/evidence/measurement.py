@@ -55,7 +55,7 @@ class Measurement(Record):
     for as shipped. chips: of the pool that serves the phase. ep: null where it is not stated.
     counted: chips a rate per chip is counted over, where pools of other phases belong to it (null: `chips`).
     requests: in flight over the pool; null where `most` (all that fit) or where nothing depends on it.
-    overlap: share of the experts' exchange hidden, 1 where a row names two interleaved batches, null for the stack's.
+    overlap: share of the experts' exchange hidden where two batches are interleaved; null for the stack's.
     tokens: of one pass per attention group, where a prefill figure states it. drafts, accepted: speculation.
     """
 

@@ -69,6 +69,13 @@ def machine(text: str) -> Machine:
     return Machine(found["system"], found.get("ranks", 1))
 
 
+@cache
+def chip_of(system: str) -> tuple[str, str]:
+    """(chip of a system, the family it is in or nothing): a table asks for every row."""
+    chip = load_system(system).chip
+    return chip, next((name for name, chips in table()["families"].items() if chip in chips), "")
+
+
 def stack_name(engine: str, system: str, date: str = "") -> str:
     """The stack of an engine on a system at a date (2026-03-25); the unfitted one of its chips for an unknown engine.
 
@@ -76,8 +83,7 @@ def stack_name(engine: str, system: str, date: str = "") -> str:
     """
     if engine in names("stack"):
         return engine
-    chip = load_system(system).chip
-    family = next((name for name, chips in table()["families"].items() if chip in chips), "")
+    chip, family = chip_of(system)
     entries = table()["engines"]
     named = next((e["name"] for e in entries if engine.strip().lower().startswith(e["name"].lower())), None)
     found = table()["unknown"].get(family)

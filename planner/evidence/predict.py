@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from planner.errors import BadLayout, BadWorkload, PlannerError
-from planner.evaluate.case import Point, case_of, point_of
+from planner.errors import BadLayout, BadWorkload
+from planner.evaluate.case import Point, case_of, check_draft, point_of
 from planner.evaluate.grid import Arrays, evaluate
-from planner.evidence.measurement import METRICS, PER_NODE, Measurement
+from planner.evidence.measurement import PER_NODE, Measurement
 from planner.layout import Layout, complete, context_problem, head_problem, stage_problem
-from planner.specs import own_draft
 from planner.specs.hardware import System
 from planner.specs.library import load_model, load_stack, load_system
 from planner.specs.model import Model
@@ -100,8 +99,7 @@ def ready(row: Measurement) -> Ready:
         isl=row.isl, osl=row.osl, concurrency=row.requests or 1, kv_format=row.kv_format, arrivals=row.arrivals,
         chunk=row.tokens, draft_tokens=row.drafts, accepted_length=row.accepted, overlap=row.overlap,
     )  # fmt: skip
-    if row.drafts and model.draft is None and not own_draft.stored(model):
-        raise BadWorkload("speculative", f"no draft model of {model.name} is known", "add `draft` to its YAML")
+    check_draft(model, workload)
     return Ready(
         row, point_of(case, layout, workload, replicas, row.chips), layout, replicas, case.stack.expected_error.basis
     )
@@ -238,6 +236,3 @@ def prefill(item: Ready, q: Arrays, i: int) -> float:
         passes = max(math.ceil(row.requests / (row.dp * item.replicas)) * float(q["prompt_chunks"][i]), 1.0)
         rate *= passes * slowest / (whole + (passes - 1) * slowest)
     return rate * (PER_NODE if row.metric.endswith("node") else 1)
-
-
-__all__ = ["METRICS", "PlannerError", "Ready", "grouped", "predictions", "ready"]

@@ -37,7 +37,7 @@ KNOWN = (
 )  # fmt: skip
 PHASES = {"agg": "served", "served": "served", "prefill": "prefill", "decode": "decode"}
 PLAIN = re.compile(r"^([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?)([kKM]?)$", re.ASCII)
-WORDED = re.compile(r"^(?:mean KV length |~)(\d+(?:\.\d+)?)()(?: mean(?: \(.*\))?)?$|^(\d+) \(assumed\)$", re.ASCII)
+WORDED = re.compile(r"^(?:mean KV length |~)?(\d+(?:\.\d+)?)()(?: mean(?: \(.*\))?| \(assumed\))?$", re.ASCII)
 LOADED = re.compile(r"^~?(\d{1,9})(?: (global|per-chip|tokens per-chip|tokens per-die)(?:[ ,].*)?)?$", re.ASCII)
 THOUSANDS = {"k": 1024, "K": 1024, "M": 1024**2}
 LARGEST = 1e12
@@ -79,7 +79,7 @@ def read_table(path: Path) -> Table:
         except Skip as reason:
             found.skipped[name] = str(reason)
         except PlannerError as error:
-            found.skipped[name] = f"{error.what}; {error.do}" if error.do else error.what
+            found.skipped[name] = error.told
     return found
 
 
@@ -95,10 +95,8 @@ def figure(cell: dict[str, str], group: str) -> Measurement:
     length = DRAWN if "0.8..1.0" in note else 1.0
     if metric in FITTED and phase != "decode":
         raise Skip(f"{metric} is of decode")
-    if metric in FITTED:
+    if metric in (*FITTED, *EXCHANGE):
         isl = osl = 1
-    elif metric in EXCHANGE:
-        isl, osl = 1, 1
     else:
         isl = max(round(whole(cell, "isl") * length), 1)
         osl = 1 if phase == "prefill" else max(round(whole(cell, "osl", 1) * length), 1)
@@ -173,7 +171,7 @@ def phase_of(cell: dict[str, str]) -> str:
 
 
 def number(cell: dict[str, str], name: str, blank: float | None = None) -> float:
-    """The number a cell begins with."""
+    """A cell's number: plain, in thousands (8k), or with the words of WORDED around it."""
     text = cell.get(name, "")
     if not text and blank is not None:
         return blank

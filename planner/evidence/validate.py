@@ -132,7 +132,7 @@ def deployable(rows: Iterable[Measurement]) -> tuple[list[Ready], dict[str, str]
         try:
             items.append(ready(row))
         except PlannerError as error:
-            left[row.id] = f"{error.what}; {error.do}" if error.do else error.what
+            left[row.id] = error.told
     return items, left
 
 
