@@ -221,10 +221,12 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
 
     *parts, hop = one_pass(alone, 1.0, piece)
     once = whole_model(*parts) + pp * hop
-    idle = v["stack.prefill_factor"] * (once + (chunks - 1) * (stage_times(*parts) + hop)) + v["stack.first_token_time"]
+    error = v["stack.model_error"]
+    passes = v["stack.prefill_factor"] * (once + (chunks - 1) * (stage_times(*parts) + hop))
+    idle = error * (passes + v["stack.first_token_time"])
     busy_tokens, busy_domain = alone * packed, piece * packed * dp
     *parts, hop = one_pass(busy_tokens, packed, busy_domain)
-    full = v["stack.prefill_factor"] * chunks * (stage_times(*parts) + hop) / packed
+    full = error * v["stack.prefill_factor"] * chunks * (stage_times(*parts) + hop) / packed
 
     # Decode.
     concurrency, verified = v["ask.concurrency"], v["ask.draft_tokens"] + 1
@@ -259,7 +261,7 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
     hop = hop_start + hop_token * tokens
     parts = [kda, mla, moe, first, last]
     turn = np.maximum(whole_model(*parts) + pp * hop, micro * (stage_times(*parts) + hop))
-    one = turn + group * v["stack.request_time"] + v["stack.step_time"]
+    one = error * (turn + group * v["stack.request_time"] + v["stack.step_time"])
 
     # Memory.
     widest = np.maximum(6 * inner, mla_heads * (2 * (nope + rope) + 3 * out))

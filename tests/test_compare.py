@@ -192,3 +192,31 @@ def test_servers_are_the_same_chips() -> None:
     model = load_model(LINEAR)
     assert step(model, system, "TP8", 8) == pytest.approx(step(model, ordinary, "TP8", 8), rel=1e-12)
     assert step(model, system, "TP8 DP8", 512) != step(model, ordinary, "TP8 DP8", 512)
+
+
+def test_caches_side_by_side_differ_in_what_reads_them(cli: Cli) -> None:
+    flags = (
+        "--on",
+        "zhenwu-m890-supernode",
+        "--layout",
+        "TP8 DP8",
+        "--isl",
+        "8k",
+        "--osl",
+        "1k",
+        "--concurrency",
+        "64",
+    )
+    first, second = cli("compare", "kimi-k3", *flags, "--kv-dtype", "bf16,fp8", "--json").json["variants"]
+    assert (first["kv_dtype"], second["kv_dtype"]) == ("bf16", "fp8")
+    assert [name for name, change in second["changed"]["decode"].items() if change] == ["mla.core"]
+    assert first["expected_error"]["basis"] == "blind"
+    estimated = cli("estimate", "kimi-k3", *flags, "--kv-dtype", "fp8", "--json").json
+    assert second["headlines"]["decode.step_s"] == estimated["decode"]["step_s"]
+
+
+def test_one_layout_spelled_twice_is_refused(cli: Cli) -> None:
+    flags = ("--on", "zhenwu-m890-supernode", "--isl", "8k", "--osl", "1k", "--concurrency", "64")
+    done = cli("compare", "kimi-k3", *flags, "--layout", "TP8 DP8|tp8,dp8,ep64")
+    assert done.code == 2
+    assert done.err == "compare: TP8 DP8 EP64 is there twice; give each once\n"

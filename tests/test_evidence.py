@@ -13,11 +13,11 @@ from planner.errors import BadFile, PlannerError
 from planner.evidence.fit import PARAMETERS, ROWS_PER_PARAMETER, scored
 from planner.evidence.measurement import METRICS, Measurement
 from planner.evidence.names import stack_name
-from planner.evidence.predict import ready
+from planner.evidence.predict import deployable, ready
 from planner.evidence.rows import NEEDED, read_table
 from planner.evidence.scores import by_source, orders, spread, tau
 from planner.evidence.shipped import measurements, publications
-from planner.evidence.validate import TTFT, Row, Validation, deployable, validate
+from planner.evidence.validate import TTFT, Row, Validation, validate
 from planner.specs.library import load_stack, names
 
 FACTOR = 1.5

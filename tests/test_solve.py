@@ -312,3 +312,33 @@ def test_a_target_that_means_nothing_is_refused(cli, target: str, told: str) -> 
     )  # fmt: skip
     assert (answer.code, answer.out) == (2, "")
     assert told in answer.err
+
+
+def test_a_solution_says_how_surely_its_target_is_met() -> None:
+    """The range of the metric at the solution, and the share of the draws that meet the target, by hand."""
+    from planner.evaluate.case import placed
+    from planner.evaluate.grid import evaluate
+    from planner.evaluate.ranges import draws
+
+    workload = planner.Workload(isl=8192, osl=1024, concurrency=64)
+    deployment = ("kimi-k3", "zhenwu-m890-supernode", "TP8 DP8 EP64")
+    found = planner.solve(*deployment, workload, "hbm_bandwidth", "tpot<=30ms")
+    point = placed(*deployment, workload, None, None)[3]
+    drawn = {name: column for name, column in draws(point.leaves).items() if name != "chip.memory_bandwidth"}
+    values = {**point.values, **drawn, "chip.memory_bandwidth": found.value}
+    tpot = evaluate(point.shape, values, point.raw, frozenset({"serving_tpot_s"}))["serving_tpot_s"].ravel()
+    assert found.reached_range is not None
+    assert found.reached_range[0] < 0.030 < found.reached_range[1]
+    assert 0.2 < np.mean(tpot <= 0.030) < 0.8
+    assert found.met_fraction == pytest.approx(np.mean(tpot <= 0.030), abs=0.1)
+    assert found.expected_error["basis"] == "blind"
+
+
+def test_a_bound_has_no_range_and_exact_memory_is_met_in_every_draw() -> None:
+    workload = planner.Workload(isl=8192, osl=1024, concurrency=64)
+    on = ("kimi-k3", "zhenwu-m890-supernode", "TP8 DP8 EP64", workload)
+    bound = planner.solve(*on, "context", "bound=memory")
+    assert (bound.reached_range, bound.met_fraction) == (None, None)
+    fits = planner.solve(*on, "hbm_capacity", "memory")
+    assert fits.met_fraction is not None
+    assert 0 < fits.met_fraction < 1  # the runtime's memory is an estimate

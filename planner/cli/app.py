@@ -145,7 +145,7 @@ def fit(
 @app.command()
 def explain(
     model: o.Name, on: o.On, layout: o.LayoutText, isl: o.Isl, osl: o.Osl, concurrency: o.Concurrency,
-    quantity: o.QuantityName = None, latex: o.Latex = False, growth: o.Growth = False,
+    quantity: o.QuantityName = None, closed_form: o.ClosedForm = None, latex: o.Latex = False, growth: o.Growth = False,
     sensitivities: o.Sensitivities = False, tornado: o.Tornado = False, draws: o.Draws = None,
     chips: o.Chips = None, stack: o.StackName = None, kv_dtype: o.KvDtype = "bf16", state_dtype: o.StateDtype = "fp32",
     chunk: o.Chunk = None, arrivals: o.Arrivals = "steady", memory_fraction: o.MemoryFraction = None,
@@ -163,8 +163,9 @@ def explain(
     )  # fmt: skip
     answer = reason(
         model, on, layout, workload, stack=stack, chips=o.maybe_count(chips, "--chips"), quantity=quantity,
-        growth=growth, formulas=latex or quantity is not None, sensitivities=sensitivities, tornado=tornado,
-        draws=o.maybe_count(draws, "--draws"),
+        growth=growth, formulas=latex or quantity is not None,
+        closed_form=None if closed_form is None else closed_form.split(","), sensitivities=sensitivities,
+        tornado=tornado, draws=o.maybe_count(draws, "--draws"),
     )  # fmt: skip
     emit(answer, as_json, lambda found: draw_explanation(found, latex=latex))
 

@@ -20,6 +20,9 @@ def validate(
         bool,
         typer.Option("--leave-out", help="also predict every source by stacks refitted without it; about a minute"),
     ] = False,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="also how often the ranges hold what was measured, engines unknown")
+    ] = False,
     out: Annotated[str | None, typer.Option("--out", metavar="FILE.html", help="write the report as a page")] = None,
     force: Annotated[bool, typer.Option("--force", help="write over a file that is there")] = False,
     as_json: o.Json = False,
@@ -37,14 +40,14 @@ def validate(
     if out is not None:
         free(out, force, HTML)
     if path is not None and is_kernel_table(Path(path)):
-        if out is not None or leave_out:
+        if out is not None or leave_out or coverage:
             raise BadInput(
                 "validate", "a kernel table has no page and no sources to leave out", "leave the options out"
             )
         report = validate_kernels(Path(path))
         emit(report.model_dump() if as_json else report, as_json, lambda found: console().print(render(found)))
         return
-    found = check(path, leave_out=leave_out)
+    found = check(path, leave_out=leave_out, coverage=coverage)
     if out is not None:
         written(page(found), out, force, HTML)
         sys.stderr.write(f"wrote {out}\n")

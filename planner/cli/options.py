@@ -84,6 +84,14 @@ QuantityName = Annotated[
     str | None, typer.Option("--quantity", metavar="NAME", help="one named quantity: its formula and value")
 ]
 Latex = Annotated[bool, typer.Option("--latex", help="formulas as LaTeX")]
+ClosedForm = Annotated[
+    str | None,
+    typer.Option(
+        "--closed-form",
+        metavar="INPUTS",
+        help="--quantity as one formula in these inputs: hbm_bandwidth,..., specs or all",
+    ),
+]
 Growth = Annotated[bool, typer.Option("--growth", help="time of each part against context, 8k to the model's limit")]
 Sensitivities = Annotated[
     bool, typer.Option("--sensitivities", help="how strongly every input moves TTFT, TPOT, throughput and cost")

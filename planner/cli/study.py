@@ -15,6 +15,7 @@ Names = Annotated[str, typer.Argument(metavar="MODEL[,MODEL]", help="models, as 
 Systems = Annotated[str, typer.Option("--on", metavar="SYSTEM[,SYSTEM]", help="systems")]
 Layouts = Annotated[str, typer.Option("--layout", metavar="'L|L'", help="layouts, such as 'TP8 DP8|TP4 DP16'")]
 Stacks = Annotated[str | None, typer.Option("--stack", metavar="S[,S]", help="stacks; default: each system's")]
+Caches = Annotated[str, typer.Option("--kv-dtype", metavar="D[,D]", help="cache formats: bf16 fp8 int8 ...")]
 Weights = Annotated[
     str | None,
     typer.Option("--weights", metavar="W[,W]", help="checkpoints: fp8, bf16, fp8-experts ...; default: as shipped"),
@@ -39,22 +40,24 @@ def maybe_parts(text: str | None, flag: str) -> list[str] | None:
 
 def compare(
     models: Names, on: Systems, layout: Layouts, isl: o.Isl, osl: o.Osl, concurrency: o.Concurrency,
-    stack: Stacks = None, weights: Weights = None, kv_dtype: o.KvDtype = "bf16", state_dtype: o.StateDtype = "fp32",
+    stack: Stacks = None, weights: Weights = None, kv_dtype: Caches = "bf16", state_dtype: o.StateDtype = "fp32",
     chunk: o.Chunk = None, arrivals: o.Arrivals = "steady", memory_fraction: o.MemoryFraction = None,
     prefix_hit: o.PrefixHit = "0", routing_skew: o.RoutingSkew = "1", as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Layouts, systems, stacks, models or weights side by side: ratios, and which operator gained or lost how much."""
+    """Layouts, systems, stacks, models, weights, caches side by side: ratios, and which operator changed how much."""
     from planner.evaluate.compare import compare as weigh
+    from planner.kinds.formats import CHOICES
     from planner.report.compare import draw_comparison
 
+    caches = [o.choice(one, "--kv-dtype", CHOICES) for one in parts(kv_dtype, "--kv-dtype")]
     workload = o.workload_of(
-        isl=isl, osl=osl, concurrency=concurrency, kv_dtype=kv_dtype, state_dtype=state_dtype, chunk=chunk,
+        isl=isl, osl=osl, concurrency=concurrency, kv_dtype=caches[0], state_dtype=state_dtype, chunk=chunk,
         arrivals=arrivals, memory_fraction=memory_fraction, prefix_hit=prefix_hit, routing_skew=routing_skew,
         draft_tokens="0", accepted_length="1", vision=False,
     )  # fmt: skip
     found = weigh(
         parts(models, "MODEL"), parts(on, "--on"), parts(layout, "--layout", "|"), workload,
-        stacks=maybe_parts(stack, "--stack"), weights=maybe_parts(weights, "--weights"),
+        stacks=maybe_parts(stack, "--stack"), weights=maybe_parts(weights, "--weights"), kv_formats=caches,
     )  # fmt: skip
     emit(found, as_json, draw_comparison)
     if not any(variant.fits for variant in found.variants):

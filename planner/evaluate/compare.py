@@ -17,6 +17,7 @@ from planner.evaluate import breakdown
 from planner.evaluate.case import check_load, placed
 from planner.evaluate.estimate import HEADLINES, layout_of, run
 from planner.evaluate.results import Result
+from planner.kinds.formats import FormatName
 from planner.specs.library import load_model
 from planner.specs.precision import in_precision
 from planner.specs.workload import Workload
@@ -38,6 +39,8 @@ class Compared(Result):
     layout: str
     chips: int
     fits: bool
+    kv_dtype: str
+    expected_error: dict[str, Any]
     headlines: dict[str, float]
     ratios: dict[str, float | None]
     totals: dict[str, float]
@@ -62,6 +65,7 @@ class Variant:
     system: str
     stack: str | None
     layout: str
+    cache: FormatName
 
 
 def compare(
@@ -72,10 +76,12 @@ def compare(
     *,
     stacks: list[str] | None = None,
     weights: list[str] | None = None,
+    kv_formats: list[FormatName] | None = None,
 ) -> Comparison:
-    """Every combination against the first. Raises BadInput leaves."""
+    """Every combination against the first. kv_formats: caches to compare, else the workload's. Raises BadInput."""
     axes: dict[str, list[Any]] = {
         "model": models, "weights": weights or [None], "system": systems, "stack": stacks or [None], "layout": layouts,
+        "cache": kv_formats or [workload.kv_format],
     }  # fmt: skip
     varied = [name for name, choices in axes.items() if len(choices) > 1]
     variants = [Variant(*combo) for combo in product(*axes.values())]
@@ -86,7 +92,10 @@ def compare(
     found: list[Compared] = []
     times: list[dict[str, dict[str, float]]] = []
     for variant in variants:
-        one, rows = priced(variant, workload, varied, found[0] if found else None)
+        asked = workload.model_copy(update={"kv_format": variant.cache})
+        one, rows = priced(variant, asked, varied, found[0] if found else None)
+        if any(one.name == other.name for other in found):
+            raise BadWorkload("compare", f"{one.name} is there twice", "give each once")
         changed = {phase: difference(rows[phase], times[0][phase]) for phase in TOTALS} if times else empty()
         found.append(Compared(**{**one.__dict__, "changed": changed}))
         times.append(rows)
@@ -110,7 +119,8 @@ def priced(
     silent = ("decode.tpot_s", "decode.tok_s_per_user") if workload.osl == 1 else ()
     headlines = {key: value for key, value in headlines.items() if key not in silent}
     held = {"model": case.model.name, "weights": variant.weights or "as shipped", "system": case.system.name,
-            "stack": case.stack.name, "layout": layout_of(layout, 1, lent).text}  # fmt: skip
+            "stack": case.stack.name, "layout": layout_of(layout, 1, lent).text,
+            "cache": variant.cache}  # fmt: skip
     rows: dict[str, dict[str, float]] = empty()
     for row in breakdown.rows(say, on):
         times = rows[row["phase"]]
@@ -119,6 +129,7 @@ def priced(
         name=", ".join(str(held[name]) for name in varied),
         model=case.model.name, system=case.system.name, stack=case.stack.name, weights=variant.weights,
         layout=held["layout"], chips=lent, fits=bool(say.rows["memory_slack_bytes"].value >= 0),
+        kv_dtype=variant.cache, expected_error=case.stack.expected_error.model_dump(),
         headlines=headlines,
         ratios={key: ratio(value, (first.headlines if first else headlines)[key]) for key, value in headlines.items()},
         totals={phase: float(say.rows[name].value) for phase, name in TOTALS.items()},

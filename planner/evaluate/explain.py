@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.errors import UnknownName, nearest
+from planner.errors import BadInput, UnknownName, nearest
 from planner.evaluate import breakdown
 from planner.evaluate.case import Point, check_load, placed, point_of
-from planner.evaluate.estimate import run
+from planner.evaluate.estimate import HEADLINES, run
 from planner.evaluate.inputs import Case, setting
 from planner.evaluate.results import Result
 from planner.kinds.formats import FormatName
@@ -27,12 +28,20 @@ GROWS = 3
 """Arithmetic of twice the prompt over that of one: near 2 where linear, near 4 where quadratic."""
 RATED: tuple[FormatName, ...] = ("bf16", "fp8", "mxfp4", "int8")
 
+HEADLINE_NAMES = {
+    **HEADLINES, "ttft": "serving_ttft_s", "tpot": "serving_tpot_s", "step": "decode_step_s",
+    "tok_s_per_chip": "serving_chip_tokens_per_s", "usd": "serving_cost_output_usd",
+}  # fmt: skip
+"""What people call a headline -> the quantity behind it."""
+
 
 @dataclass(frozen=True)
 class Explanation(Result):
     """`planner explain`.
 
-    quantities: name -> {value, unit, sentence, reference, and formula and latex where asked}. model: facts of the
+    quantities: name -> {value, unit, sentence, reference, and formula and latex where asked}. inputs: what all of them
+    read, or, where one quantity is asked for, what that one reads; references likewise. closed_form: the quantity as
+    one formula in the inputs asked for: {inputs, formula, numpy, latex}. model: facts of the
     model that need no layout. growth: per context the time of every part, and its exponent between neighbours.
     elasticities: input -> headline -> d ln headline / d ln input; kinks: where the two sides differ. tornado: headline
     -> what each source of uncertainty does; narrow_most: headline -> the source to measure. Empty unless asked for.
@@ -51,6 +60,7 @@ class Explanation(Result):
     quantities: dict[str, dict[str, Any]]
     inputs: dict[str, dict[str, Any]]
     references: list[str]
+    closed_form: dict[str, Any] | None
     growth: list[dict[str, Any]]
     elasticities: dict[str, dict[str, float | None]]
     kinks: list[dict[str, Any]]
@@ -69,11 +79,15 @@ def explain(
     quantity: str | None = None,
     growth: bool = False,
     formulas: bool = False,
+    closed_form: Sequence[str] | None = None,
     sensitivities: bool = False,
     tornado: bool = False,
     draws: int | None = None,
 ) -> Explanation:
     """The step and the prefill of one layout as operators and named quantities. Raises BadInput leaves.
+
+    quantity: one of them, by its name or as a headline (tpot, decode.tpot_s), with all that it is made of. closed_form:
+    inputs, or `specs` or `all`, in which to write it as one formula, every other input at its number.
 
     sensitivities, tornado: also how strongly inputs move the headlines, and what the estimated ones' ranges do.
     """
@@ -81,7 +95,14 @@ def explain(
     say, on = run(point)
     rows = breakdown.rows(say, on)
     q = {name: item.value for name, item in say.rows.items()}
-    described = quantities(say, point, quantity, formulas)
+    asked = HEADLINE_NAMES.get(quantity, quantity) if quantity else None
+    if asked is not None and asked not in say.rows:
+        raise UnknownName("--quantity", f"unknown quantity {quantity!r}", nearest(asked, [*HEADLINE_NAMES, *say.rows]))
+    if closed_form is not None and asked is None:
+        raise BadInput("--closed-form", "needs one quantity", "name it with --quantity, such as --quantity tpot")
+    book = sheet_of(point) if formulas or asked else None
+    described = quantities(say, book, asked, formulas)
+    used = inputs_of(book, asked) if book and asked else set(point.leaves)
     return Explanation(
         model_name=case.model.name,
         system=case.system.name,
@@ -92,11 +113,13 @@ def explain(
         breakdown=rows,
         bounds=breakdown.bounds(rows, q["serving_steps"], q["group"]),
         roofline=roofline(case),
-        quantity=quantity,
+        quantity=asked,
         quantities=described,
-        inputs={name: {"value": leaf.value, "unit": leaf.unit, "status": leaf.status, "source": leaf.source}
-                for name, leaf in point.leaves.items()},
-        references=sorted({item.reference for item in say.rows.values() if item.reference}),
+        inputs={name: {"value": leaf.value, "unit": leaf.unit, "low": leaf.low, "high": leaf.high,
+                       "status": leaf.status, "source": leaf.source}
+                for name, leaf in point.leaves.items() if name in used},
+        references=sorted({say.rows[name].reference for name in described if say.rows[name].reference}),
+        closed_form=written_in(closed_form, book, str(asked), say, point) if closed_form is not None else None,
         growth=growing(case, found, workload) if growth else [],
         **moved_by(point, sensitivities, tornado, draws),
     )  # fmt: skip
@@ -118,26 +141,46 @@ def moved_by(point: Point, sensitivities: bool, tornado: bool, draws: int | None
     return found
 
 
-def quantities(say: Say, point: Point, only: str | None, formulas: bool) -> dict[str, dict[str, Any]]:
-    """Every named quantity, or one with what it is made of. Raises UnknownName."""
-    if only is not None and only not in say.rows:
-        raise UnknownName("--quantity", f"unknown quantity {only!r}", nearest(only, say.rows))
-    book = None
-    if formulas:
-        from planner.evaluate.sheet import build
+def sheet_of(point: Point) -> Any:
+    """The formulas of a deployment over symbols."""
+    from planner.evaluate.sheet import build
 
-        book = build(point.shape, list(point.values), point.raw)
-    names = list(say.rows) if only is None else book.needs((only,)) if book else [only]
+    return build(point.shape, list(point.values), point.raw)
+
+
+def inputs_of(book: Any, name: str) -> set[str]:
+    """The inputs a quantity and all it is made of read."""
+    read = {str(symbol) for row in book.needs((name,)) for symbol in book.expression(row).free_symbols}
+    return {dotted for dotted, symbol in book.inputs.items() if symbol in read}
+
+
+def quantities(say: Say, book: Any, only: str | None, formulas: bool) -> dict[str, dict[str, Any]]:
+    """Every named quantity, or one with what it is made of."""
     found = {}
-    for name in names:
+    for name in say.rows if only is None else book.needs((only,)):
         row = say.rows[name]
         found[name] = {"value": row.value, "unit": row.unit, "sentence": row.sentence, "reference": row.reference}
-        if book is not None:
+        if formulas:
             from planner.evaluate.formula_text import latex, unicode
 
             expression = book.expression(name)
             found[name] |= {"formula": unicode(expression), "latex": latex(name, expression)}
     return found
+
+
+def written_in(asked: Sequence[str], book: Any, name: str, say: Say, point: Point) -> dict[str, Any]:
+    """One quantity as one formula in the inputs asked for. Raises UnknownName, BadInput."""
+    from planner.evaluate.closed_form import closed_form, kept
+    from planner.evaluate.compiled import NumpyPrinter
+    from planner.evaluate.formula_text import latex, unicode
+    from planner.evaluate.variables import FRIENDLY
+
+    keep = kept(asked, FRIENDLY, inputs_of(book, name), point.leaves)
+    form = closed_form(book, name, point.values, {key: row.value for key, row in say.rows.items()}, keep)
+    return {
+        "inputs": sorted(keep), "formula": unicode(form), "numpy": NumpyPrinter().doprint(form),
+        "latex": latex(name, form),
+    }  # fmt: skip
 
 
 def facts(case: Case, point: Point) -> dict[str, float]:

@@ -29,9 +29,16 @@ def latex(name: str, expression: Any) -> str:
     return f"{printer.doprint(sympy.Symbol(name))} = {printer.doprint(expression)}"
 
 
+class ShortNumbers(NumpyPrinter):
+    """Six digits of a number are enough to read."""
+
+    def _print_Float(self, expr: Any) -> str:
+        return f"{float(expr):.6g}"
+
+
 def unicode(expression: Any) -> str:
-    """One line: max, min, ceilings and roots in signs people read."""
-    text = NumpyPrinter().doprint(expression)
+    """One line: max, min, ceilings and roots in signs people read, numbers to six digits."""
+    text = ShortNumbers().doprint(expression)
     for code, sign in SIGNS:
         text = text.replace(code, sign)
     return str(text)

@@ -6,6 +6,7 @@ values (floats, arrays or symbols) of those names out as the nested namespace `o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -22,10 +23,12 @@ from planner.record import Figure
 from planner.specs import own_draft
 from planner.specs.hardware import Chip, System
 from planner.specs.model import Model
-from planner.specs.stack import Stack
+from planner.specs.stack import ExpectedError, Stack
 from planner.specs.workload import Workload
 from planner.stages import DRAFT, LAST, heaviest, whole_model
 
+TAIL = 1 - math.sqrt(2 * 0.05)
+"""Where a draw's 5th and 95th percentile lie between a leaf's value and its ends (planner.evaluate.ranges.spread)."""
 BASES = ("layer_time", "step_time", "request_time", "first_token_time", "prefill_factor")
 """Stack figures that stand for an operator; their status says how well they are known."""
 
@@ -63,6 +66,11 @@ def plain(value: float, unit: str, source: str) -> Leaf:
     return Leaf(value, unit, value, value, "published", source)
 
 
+def given(value: float, unit: str) -> Leaf:
+    """A leaf of the question itself."""
+    return replace(plain(float(value), unit, "workload"), status="given")
+
+
 def derived(value: float, unit: str, source: str) -> Leaf:
     """A leaf worked out from what a spec says."""
     return replace(plain(float(value), unit, source), status="derived")
@@ -71,6 +79,15 @@ def derived(value: float, unit: str, source: str) -> Leaf:
 def leaf(figure: Figure) -> Leaf:
     """A figure as a leaf."""
     return Leaf(figure.value, figure.unit, figure.low, figure.high, figure.status, figure.source, figure.with_group)
+
+
+def own_error(expected: ExpectedError) -> Leaf:
+    """The model's own error as one more uncertain input: measured over modelled time, 1 in the middle.
+
+    p90 is the 90th percentile of |ln(measured / modelled)|: a draw lies beyond exp(-p90) or exp(p90) one time in ten.
+    """
+    end = math.exp(expected.p90_fraction / TAIL)
+    return Leaf(1.0, "1", 1 / end, end, "derived", f"{expected.basis}: {expected.source}")
 
 
 def of_record(record: BaseModel, source: str) -> tuple[dict[str, Leaf], dict[str, Any]]:
@@ -136,6 +153,7 @@ def leaves(case: Case, workload: Workload) -> tuple[dict[str, Leaf], dict[str, A
     numbers["constant.multiply_add_flops"] = plain(2, "FLOP", "a multiply-add counts as two operations")
     numbers["constant.least_request_bytes"] = plain(1, "B", "a stage that keeps nothing of a request still counts it")
     numbers["constant.million"] = plain(1e6, "1", "prices are per million tokens")
+    numbers["stack.model_error"] = own_error(case.stack.expected_error)
     vision = sum(e.parameters * value_bytes(e.format) for e in case.model.extras.values() if e.part == "vision")
     numbers["model.vision_bytes"] = plain(vision, "B", case.model.source)
     for name, count in whole_model(case.model).items():
@@ -169,11 +187,11 @@ def asked(workload: Workload, stack: Stack, length: int | None = None) -> dict[s
         "kv_value_bytes": (value_bytes(workload.kv_format), "B"),
         "state_value_bytes": (value_bytes(workload.state_format), "B"),
     }
-    found = {f"ask.{name}": plain(float(value), unit, "workload") for name, (value, unit) in values.items()}
+    found = {f"ask.{name}": given(value, unit) for name, (value, unit) in values.items()}
     if workload.overlap is not None:
-        found["stack.overlap"] = plain(workload.overlap, "1", "workload")
-    given = workload.memory_fraction
-    found["ask.memory_fraction"] = leaf(fraction) if fraction else plain(given or 0.0, "1", "workload")
+        found["stack.overlap"] = given(workload.overlap, "1")
+    own = workload.memory_fraction
+    found["ask.memory_fraction"] = leaf(fraction) if fraction else given(own or 0.0, "1")
     return found
 
 

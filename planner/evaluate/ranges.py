@@ -1,9 +1,10 @@
 """Ranges: the estimated specs drawn together through the same formulas, draws being one more axis.
 
-Each uncertain leaf lies between its low and high with its median at the value. Leaves of one `with_group` move
-together: they share the draw's position, so that a fast chip is fast in every format; a group written with a minus
-moves against it. Draws are stratified and shuffled with a fixed seed, so two runs give the same bytes. What is reported
-is the 10th to the 90th percentile.
+Each uncertain leaf lies between its low and high with its median at the value. The model's own error is one of them,
+`stack.model_error`, which multiplies every time. Leaves of one `with_group` move together: they share the draw's
+position, so that a fast chip is fast in every format; a group written with a minus moves against it. Draws are
+stratified and shuffled with a fixed seed, so two runs give the same bytes. What is reported is the 10th to the 90th
+percentile.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ BLOCK = 1_000_000
 def basis(count: int = DRAWS) -> str:
     """How ranges were drawn."""
     low, high = PERCENTILES
-    return f"{low}th to {high}th percentile of {count} draws of the estimated specs; the model's own error apart"
+    return f"{low}th to {high}th percentile of {count} draws of the estimated specs and of the model's own error"
 
 
 def draws_of(asked: int | None) -> int:

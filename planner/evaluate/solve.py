@@ -22,6 +22,7 @@ from planner.evaluate.case import Point, check_load, placed
 from planner.evaluate.estimate import memory_of, run
 from planner.evaluate.grid import evaluate
 from planner.evaluate.inputs import Case, setting
+from planner.evaluate.ranges import DRAWS, PERCENTILES, draws
 from planner.evaluate.results import Result
 from planner.evaluate.targets import Target, target
 from planner.evaluate.variables import ENDLESS, REACH, Variable, moved, variable
@@ -50,7 +51,8 @@ class Solution(Result):
     target. reached: the metric there; neighbour: the next whole number, which misses it. binding: the bound that takes
     most of the metric's work there, memory or the limit of the variable; operator: what takes most, and its share.
     fits: the requests in flight fit in memory there. present: the value now, null where none was given. words: values
-    of the metric as people read them.
+    of the metric as people read them. reached_range: the 10th to 90th percentile of the metric there over draws of
+    every other uncertain input; met_fraction: the share of them that meets the target; null for a bound.
     """
 
     model: str
@@ -75,6 +77,9 @@ class Solution(Result):
     operator_share_fraction: float
     fits: bool
     spec_range: list[float] | None
+    reached_range: list[float] | None
+    met_fraction: float | None
+    expected_error: dict[str, Any]
     sentence: str
     words: dict[str, str]
 
@@ -310,6 +315,7 @@ def answer(
         binding = f"limit of {moving.name}" + (f": {moving.why}" if moving.why else "")
     extreme = "smallest" if rising else "largest"
     leaf = moving.leaf
+    between, held = doubt(point, moving, goal, value)
     return Solution(
         model=case.model.name, system=case.system.name, stack=case.stack.name, layout=layout,
         variable=moving.asked, input=moving.name, value=int(value) if moving.whole else value, unit=leaf.unit,
@@ -317,7 +323,22 @@ def answer(
         reached=reached, present=leaf.value, present_reached=present, neighbour=neighbour, binding=binding,
         operator=operator, operator_share_fraction=share, fits=fits,
         spec_range=[leaf.low, leaf.high] if leaf.uncertain else None,
+        reached_range=between, met_fraction=held, expected_error=case.stack.expected_error.model_dump(),
         sentence=f"{moving.name} = {shown(value, moving)} is the {extreme} that meets {goal.text}",
         words={"reached": goal.shown(reached), "present": goal.shown(present),
+               "between": " to ".join(goal.shown(end) for end in between) if between else "",
                "neighbour": goal.shown(neighbour["reached"]) if neighbour else ""},
     )  # fmt: skip
+
+
+def doubt(point: Point, moving: Variable, goal: Target, value: float) -> tuple[list[float] | None, float | None]:
+    """(10th and 90th percentile of the metric at the solution, share of the draws that meet the target)."""
+    if goal.bound:
+        return None, None
+    at = moved(point, moving.name, value)
+    columns = draws({name: leaf for name, leaf in point.leaves.items() if name != moving.name})
+    rows = frozenset(goal.metric.rows(at, list(run(at)[0].rows)))
+    found = np.asarray(goal.metric.value(evaluate(at.shape, {**at.values, **columns}, at.raw, rows), at), dtype=float)
+    drawn = np.broadcast_to(found.reshape(-1), DRAWS) if found.size == 1 else found.ravel()
+    low, high = (float(v) for v in np.percentile(drawn, PERCENTILES))
+    return [low, high], float(np.mean(goal.meets(drawn)))

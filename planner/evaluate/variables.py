@@ -42,7 +42,8 @@ FRIENDLY = {
     "memory_fraction": "ask.memory_fraction",
 }
 """What people call an input -> its dotted name."""
-FIXED = {"constant.": "is a definition", "count.": "follows from the model's layers"}
+FIXED = {"constant.": "is a definition", "count.": "follows from the model's layers",
+         "stack.model_error": "is how far the model itself may be off"}  # fmt: skip
 MOST_SKEWED = 1000.0
 ENDLESS = (SMALLEST, LARGEST, float(LARGEST_COUNT))
 """Ends of a legal range that stand for 'any'."""

@@ -17,11 +17,11 @@ from planner.errors import BadFile, UnknownName, nearest, one_line
 from planner.evaluate.results import Result
 from planner.evidence.fit import PARAMETERS, ROWS_PER_PARAMETER, Fit, fit, scored, start_of, telling
 from planner.evidence.names import table
-from planner.evidence.predict import Ready
+from planner.evidence.predict import Ready, deployable
 from planner.evidence.rows import read_table
 from planner.evidence.scores import spread
 from planner.evidence.shipped import measurements
-from planner.evidence.validate import deployable, fits
+from planner.evidence.validate import fits
 from planner.specs.library import find, load_stack, load_system, names
 from planner.specs.yaml_file import read_yaml
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.errors import BadLayout, BadWorkload
+from planner.errors import BadLayout, BadWorkload, PlannerError
 from planner.evaluate.case import Point, case_of, check_draft, point_of
 from planner.evaluate.grid import Arrays, evaluate
 from planner.evidence.measurement import PER_NODE, Measurement
@@ -108,6 +108,18 @@ def ready(row: Measurement) -> Ready:
 load_stack_once = cache(load_stack)
 
 
+def deployable(rows: Iterable[Measurement]) -> tuple[list[Ready], dict[str, str]]:
+    """(figures ready for the formulas, id -> why another is not)."""
+    items: list[Ready] = []
+    left: dict[str, str] = {}
+    for row in rows:
+        try:
+            items.append(ready(row))
+        except PlannerError as error:
+            left[row.id] = error.told
+    return items, left
+
+
 def structure_key(point: Point) -> tuple[Any, ...]:
     """What two rows must share to be evaluated together."""
     raw = tuple(sorted((name, str(value)) for name, value in point.raw.items() if name.rpartition(".")[2] not in TEXTS))
@@ -164,7 +176,10 @@ def predicted(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     if any(row.metric.startswith("fit_") for row in rows):
         low, high = (group.run({**own, "ask.isl": float(context)})["decode_step_s"] for context in CONTEXTS)
         slope = (high - low) / (CONTEXTS[1] - CONTEXTS[0]), low
-    return np.array([one(item, q, i, float(load[i]), slope) for i, item in enumerate(group.items)])
+    return np.array([
+        one(item, q, i, float(load[i]), slope) if np.isfinite(load[i]) else math.nan
+        for i, item in enumerate(group.items)
+    ])  # fmt: skip
 
 
 def in_flight(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:

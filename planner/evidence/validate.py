@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from planner.errors import BadFile, PlannerError
+from planner.errors import BadFile
 from planner.evaluate.results import Result
 from planner.evidence.bounds import Bound, bounds
+from planner.evidence.coverage import Coverage, coverages
 from planner.evidence.fit import PARAMETERS, ROWS_PER_PARAMETER, Fit, Parameter, fit, scored, start_of, telling
 from planner.evidence.measurement import METRICS, Measurement
-from planner.evidence.predict import Ready, grouped, predictions, ready
+from planner.evidence.predict import Ready, deployable, grouped, predictions
 from planner.evidence.rows import read_table
 from planner.evidence.scores import by_source, orders, spread
 from planner.evidence.shipped import measurements, publications
@@ -78,16 +79,17 @@ class Validation(Result):
     skipped: list[dict[str, str]]
     summary: list[Summary]
     overall: list[Overall]
+    coverage: list[Coverage]
     mean_kendall_tau: float | None
     worst: list[Row]
     unexplained: list[dict[str, Any]]
 
 
-def validate(path: str | Path | None = None, *, leave_out: bool = False) -> Validation:
+def validate(path: str | Path | None = None, *, leave_out: bool = False, coverage: bool = False) -> Validation:
     """The shipped measurements, or a CSV table in their columns, against today's stacks.
 
-    leave_out: also refit every fitted stack without each source in turn and predict that source. Raises BadFile where
-    no row can be used.
+    leave_out: also refit every fitted stack without each source in turn and predict that source. coverage: also how
+    often ranges hold what was measured. Raises BadFile where no row can be used.
     """
     if path is None:
         rows, skipped, name = measurements(), dict[str, str](), "shipped measurements"
@@ -119,21 +121,10 @@ def validate(path: str | Path | None = None, *, leave_out: bool = False) -> Vali
     return Validation(
         table=name, rows=answers, skipped=[{"id": key, "reason": reason} for key, reason in skipped.items()],
         summary=summaries([(items[i].row, logs[items[i].row.id]) for i in good], taus), overall=overall,
+        coverage=coverages(rows) if coverage else [],
         mean_kendall_tau=float(np.mean(list(taus.values()))) if taus else None, worst=by_size[:WORST],
         unexplained=unexplained() if path is None else [],
     )  # fmt: skip
-
-
-def deployable(rows: Iterable[Measurement]) -> tuple[list[Ready], dict[str, str]]:
-    """(figures ready for the formulas, id -> why another is not)."""
-    items: list[Ready] = []
-    left: dict[str, str] = {}
-    for row in rows:
-        try:
-            items.append(ready(row))
-        except PlannerError as error:
-            left[row.id] = error.told
-    return items, left
 
 
 def answer(item: Ready, predicted: float, bound: Bound) -> Row:

@@ -2,7 +2,8 @@
 
     b     = ceil(ceil(C / (DP replicas)) / m)      requests of a group in one micro-batch, m = min(PP, group)
     n     = b s                                    tokens of a group, s = draft tokens + 1
-    step  = max(all stages + hops, m (slowest stage + hop)) + o_step + group o_req
+    step  = e [ max(all stages + hops, m (slowest stage + hop)) + o_step + group o_req ]
+e is the model's own error: 1, with the range that measurements have shown.
 Context is the mean one: ISL + OSL/2.
 """
 
@@ -58,4 +59,4 @@ def step(say: Say, shape: Structure, group: Q, on: Any) -> Q:
     )  # fmt: skip
     sentence = "scheduling, sampling and launch of a step"
     once = fixed(say.scope("host", group="once"), "step", sentence, on.stack.step_time, on.basis.step_time)
-    return say("step_s", turn + host + once, "one decode step")
+    return say("step_s", (turn + host + once) * on.stack.model_error, "one decode step")

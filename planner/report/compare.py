@@ -9,7 +9,7 @@ from rich.markup import escape
 from planner.evaluate.break_even import BreakEven
 from planner.evaluate.compare import TOTALS, Comparison
 from planner.report.console import console, table
-from planner.report.numbers import written
+from planner.report.numbers import share, written
 from planner.units import show_time
 
 LINES = {
@@ -36,6 +36,7 @@ def draw_comparison(found: Comparison) -> None:
     out.print(f"prompt {job['isl']:,} + output {job['osl']:,} tokens, {job['concurrency']:,} in flight")
     for letter, variant in zip(letters, found.variants, strict=True):
         weights = f", {variant.weights} weights" if variant.weights else ""
+        weights += f", {variant.kv_dtype} cache" if "cache" in found.varied else ""
         what = f"{variant.model}{weights} on {variant.system}, {variant.stack}, {variant.layout}, {variant.chips} chips"
         out.print(f"{letter}  {escape(what)}" + ("" if variant.fits else "  [bold]does not fit[/bold]"))
     grid = table()
@@ -51,6 +52,9 @@ def draw_comparison(found: Comparison) -> None:
     out.print(grid)
     for phase in TOTALS:
         draw_difference(found, phase, letters, out)
+    errors = [f"{letter} {v.expected_error['basis']} {share(v.expected_error['median_fraction'])}"
+              for letter, v in zip(letters, found.variants, strict=True)]  # fmt: skip
+    out.print(f"[dim]median error of the model: {', '.join(errors)}[/dim]")
 
 
 def cells(found: Comparison, key: str, unit: str) -> list[str]:

@@ -41,6 +41,7 @@ def draw_validation(found: Validation) -> None:
             f"{total.p90_abs_log_ratio:.3f}",
         )  # fmt: skip
     out.print(averages)
+    draw_coverage(found, out)
     if found.mean_kendall_tau is not None:
         out.print(f"order of layouts, mean over sources that measured several: {found.mean_kendall_tau:.2f}")
     draw_worst(found, out)
@@ -49,6 +50,20 @@ def draw_validation(found: Validation) -> None:
         out.print("\npredicted against measured, ms")
         out.print(scatter(points, "measured, ms", "predicted, ms", out.width), highlight=False)
     draw_left(found, out)
+
+
+def draw_coverage(found: Validation, out: Any) -> None:
+    """How often the 10th to the 90th percentile holds what was measured."""
+    if not found.coverage:
+        return
+    grid = table()
+    for name in ("ranges, with the stack taken as", "figures", "held", "mean of sources", "median high / low"):
+        grid.add_column(name, justify="left" if name.startswith("ranges") else "right")
+    for row in found.coverage:
+        shares = (f"{share * 100:.0f} %" for share in (row.covered_fraction, row.sources_covered_fraction))
+        grid.add_row(row.what, str(row.n), *shares, f"{row.median_width:.2f}")
+    out.print()
+    out.print(grid)
 
 
 def draw_worst(found: Validation, out: Any) -> None:

@@ -20,7 +20,11 @@ def draw_explanation(found: Explanation, latex: bool = False) -> None:
     out = console()
     out.print(f"[bold]{found.model_name} on {found.system}[/bold], {found.layout}, {found.concurrency:,} in flight")
     if found.quantity:
-        draw_quantities(found, latex)
+        if found.closed_form is not None:
+            draw_closed_form(found, latex)
+        else:
+            draw_quantities(found, latex)
+        draw_used(found)
         return
     if found.growth:
         draw_growth(found)
@@ -70,6 +74,44 @@ def draw_quantities(found: Explanation, latex: bool) -> None:
             out.print(f"    {formula}", markup=False, soft_wrap=True)
         if row["reference"]:
             out.print(f"    [dim]{escape(row['reference'])}[/dim]")
+
+
+def draw_closed_form(found: Explanation, latex: bool) -> None:
+    """One quantity as one formula in the inputs asked for."""
+    assert found.closed_form is not None
+    out, name = console(), str(found.quantity)
+    row = found.quantities[name]
+    out.print(f"[bold]{name}[/bold] = {show(row['value'], row['unit'])}   [dim]{escape(row['sentence'])}[/dim]")
+    out.print(f"    {found.closed_form['latex' if latex else 'formula']}", markup=False, soft_wrap=True)
+
+
+def draw_used(found: Explanation) -> None:
+    """The inputs behind one quantity, the uncertain ones with their range, and who says so."""
+    out = console()
+    shown = found.inputs if found.closed_form is None else {n: found.inputs[n] for n in found.closed_form["inputs"]}
+    grid = table("\nSpecs and inputs it read")
+    for heading in ("input", "value", "range", "status", "source"):
+        grid.add_column(heading, no_wrap=True, justify="right" if heading == "source" else "left")
+    numbered: dict[str, int] = {}
+    for name, row in sorted(shown.items(), key=lambda pair: (pair[1]["low"] == pair[1]["high"], pair[0])):
+        unit = row["unit"]
+        sure = row["low"] == row["high"]
+        band = "" if sure else f"{show(row['low'], unit)} to {show(row['high'], unit)}"
+        grid.add_row(
+            name,
+            show(row["value"], unit),
+            band,
+            row["status"],
+            f"\\[{numbered.setdefault(row['source'], len(numbered) + 1)}]",
+        )
+    out.print(grid)
+    out.print("\n[bold]Who says so[/bold]")
+    for source, place in numbered.items():
+        out.print(f"  \\[{place}] {escape(source)}")
+    if found.references:
+        out.print("\n[bold]Its formulas rest on[/bold]")
+        for reference in found.references:
+            out.print(f"  {escape(reference)}")
 
 
 def draw_growth(found: Explanation) -> None:

@@ -20,6 +20,9 @@ def draw_solution(found: Solution) -> None:
     out.print(f"[bold]{found.model} on {found.system}[/bold], stack {found.stack}, {found.layout}")
     out.print(f"[bold]{escape(found.sentence)}[/bold]")
     out.print(f"there: {escape(found.metric)} {escape(found.words['reached'])}")
+    if found.met_fraction is not None and found.reached_range and found.reached_range[0] != found.reached_range[1]:
+        met = f"the target is met in {share(found.met_fraction)} of them"
+        out.print(f"over draws of the other uncertain inputs: {escape(found.words['between'])}; {met}")
     if found.neighbour:
         out.print(f"at {value(int(found.neighbour['value']))}: {escape(found.words['neighbour'])}")
     if found.present is not None:

@@ -119,7 +119,7 @@ def notes(plan: Plan) -> list[str]:
     median, wide = share(error["median_fraction"]), share(error["p90_fraction"])
     return [
         *plan.notes,
-        f"expected error {error['basis']}: {median} median, {wide} at the 90th percentile, beside the ranges",
+        f"expected error {error['basis']}: {median} median, {wide} at the 90th percentile, within the ranges",
     ]
 
 
