@@ -337,7 +337,8 @@ def test_a_solution_says_how_surely_its_target_is_met() -> None:
 def test_a_bound_has_no_range_and_exact_memory_is_met_in_every_draw() -> None:
     workload = planner.Workload(isl=8192, osl=1024, concurrency=64)
     on = ("kimi-k3", "zhenwu-m890-supernode", "TP8 DP8 EP64", workload)
-    bound = planner.solve(*on, "context", "bound=memory")
+    short = planner.Workload(isl=1024, osl=256, concurrency=64)
+    bound = planner.solve("deepseek-v3", "zhenwu-m890-supernode", "DP32", short, "batch", "bound=compute")
     assert (bound.reached_range, bound.met_fraction) == (None, None)
     fits = planner.solve(*on, "hbm_capacity", "memory")
     assert fits.met_fraction is not None

@@ -18,6 +18,7 @@ from planner.evaluate.inputs import Leaf
 from planner.evaluate.ranges import DRAWS, PERCENTILES, band, draws
 
 TITLES = {"ttft": "TTFT", "tpot": "TPOT", "tok_s_per_chip": "tokens/s per chip", "usd": "USD per million output tokens"}
+OWN_ERROR = "stack.model_error"
 LEAST, DIGITS, NAMED = 1e-9, 12, 3
 """A smaller relative change is rounding; digits kept of one; members of a group a sentence names."""
 
@@ -81,32 +82,46 @@ def tornado(point: Point) -> dict[str, list[dict[str, Any]]]:
 
 
 def narrow_most(point: Point, count: int = DRAWS) -> dict[str, dict[str, Any]]:
-    """Per headline the source whose fixing narrows the 10th to 90th percentile most, before and after, in words."""
+    """Per headline the source whose fixing narrows the 10th to 90th percentile most, before and after, in words.
+
+    `chip` says the same of the sources that are the chip's own figures. The model's own error stays in every range: no
+    one input is measured to remove it.
+    """
     found, drawn, wanted = sources(point.leaves), draws(point.leaves, count), asked_quantities(point)
     keep = frozenset(wanted.values())
     central = evaluate(point.shape, point.values, point.raw, keep)
     whole = widths(evaluate(point.shape, {**point.values, **drawn}, point.raw, keep), central, wanted)
-    best: dict[str, tuple[float, str, list[float]]] = {}
+    left: dict[str, dict[str, list[float]]] = {}
     for source, names in found.items():
-        fixed = {name: column for name, column in drawn.items() if name not in names}
-        left = widths(evaluate(point.shape, {**point.values, **fixed}, point.raw, keep), central, wanted)
-        for key, pair in left.items():
-            width = pair[1] - pair[0]
-            if key not in best or width < best[key][0]:
-                best[key] = (width, source, pair)
+        if source != OWN_ERROR:
+            fixed = {name: column for name, column in drawn.items() if name not in names}
+            left[source] = widths(evaluate(point.shape, {**point.values, **fixed}, point.raw, keep), central, wanted)
+    of_chip = [source for source in left if any(name.startswith("chip.") for name in found[source])]
     answer = {}
-    for key, (width, source, pair) in best.items():
-        before = whole[key][1] - whole[key][0]
-        if before <= LEAST * abs(whole[key][1]) or width >= before:
-            continue
-        shrinks = 1 - width / before
-        answer[key] = {
-            "input": source, "inputs": found[source], "range": whole[key], "narrowed": pair,
-            "shrinks_fraction": shrinks,
-            "sentence": f"Measuring {called(source, found[source])} would narrow {TITLES[key]} most: its "
-            f"{PERCENTILES[0]}th to {PERCENTILES[1]}th percentile would shrink by {shrinks * 100:.0f} %",
-        }  # fmt: skip
+    for key in wanted:
+        best = narrowest(key, whole[key], left, found, list(left))
+        if best:
+            answer[key] = {**best, "chip": narrowest(key, whole[key], left, found, of_chip)}
     return answer
+
+
+def narrowest(
+    key: str, whole: list[float], left: dict[str, dict[str, list[float]]], found: dict[str, list[str]], among: list[str]
+) -> dict[str, Any] | None:
+    """The source of some that leaves the narrowest range of a headline; None where none narrows it."""
+    before = whole[1] - whole[0]
+    source = min(among, key=lambda name: left[name][key][1] - left[name][key][0], default=None)
+    if source is None or before <= LEAST * abs(whole[1]):
+        return None
+    pair = left[source][key]
+    shrinks = 1 - (pair[1] - pair[0]) / before
+    if shrinks <= 0:
+        return None
+    return {
+        "input": source, "inputs": found[source], "range": whole, "narrowed": pair, "shrinks_fraction": shrinks,
+        "sentence": f"Measuring {called(source, found[source])} would narrow {TITLES[key]} most: its "
+        f"{PERCENTILES[0]}th to {PERCENTILES[1]}th percentile would shrink by {shrinks * 100:.0f} %",
+    }  # fmt: skip
 
 
 def widths(drawn: dict[str, Any], central: dict[str, Any], wanted: dict[str, str]) -> dict[str, list[float]]:

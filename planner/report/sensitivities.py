@@ -75,6 +75,11 @@ def draw_tornado(found: Explanation) -> None:
             low, high = (written(v, unit) for v in best["range"])
             less, more = (written(v, unit) for v in best["narrowed"])
             out.print(f"{escape(best['sentence'])}: from {low} - {high} to {less} - {more}.", soft_wrap=False)
+            own = best["chip"]
+            if own and own["input"] != best["input"]:
+                out.print(
+                    f"[dim]of the chip's own figures: {escape(own['sentence'][0].lower() + own['sentence'][1:])}[/dim]"
+                )
 
 
 def bars(rows: list[dict[str, Any]], unit: str) -> list[str]:
