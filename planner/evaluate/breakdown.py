@@ -10,7 +10,7 @@ from planner.stages import FIRST, LAST, LAYER, MIXED
 PHASES = ("prefill", "decode")
 ROUNDING = 1e-13
 """A smaller share of its phase is a difference of equal numbers."""
-OVERLAPPED = "engine.pipeline"
+OVERLAPPED, FACTOR = "engine.pipeline", "engine.factor"
 
 
 def repeats(operator: Operator, on: Any, chunks: float) -> float:
@@ -66,12 +66,13 @@ def rows(say: Say, on: Any) -> list[dict[str, Any]]:
 def bounds(breakdown: list[dict[str, Any]], steps: float, prefills: float) -> dict[str, float]:
     """Share of a request's work on the chips by bound: decode steps, prefills; hidden exchange off the network.
 
-    Passes of a prompt that overlap in a pipeline are no bound of their own: they shorten all prefill rows alike.
+    Passes of a prompt that overlap in a pipeline are no bound of their own: they shorten all prefill rows alike. Nor is
+    the prefill factor, which lengthens them alike.
     """
     total = dict.fromkeys(("compute", "memory", "network", "latency"), 0.0)
     for row in breakdown:
         weight = steps if row["phase"] == "decode" else prefills
-        if row["operator"] == OVERLAPPED and row["time_s"] < 0:
+        if row["operator"] == FACTOR or (row["operator"] == OVERLAPPED and row["time_s"] < 0):
             continue
         bound = "network" if row["operator"] == "overlap" else row["bound"]
         total[bound] += row["time_s"] * weight

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from planner.errors import BadInput, UnknownName, nearest
 from planner.evaluate import breakdown
 from planner.evaluate.case import Point, check_load, placed, point_of
 from planner.evaluate.estimate import HEADLINES, run
-from planner.evaluate.inputs import Case, setting
+from planner.evaluate.inputs import Case, Leaf, given, setting
 from planner.evaluate.results import Result
 from planner.kinds.formats import FormatName
 from planner.layout import Layout
@@ -102,7 +102,7 @@ def explain(
         raise BadInput("--closed-form", "needs one quantity", "name it with --quantity, such as --quantity tpot")
     book = sheet_of(point) if formulas or asked else None
     described = quantities(say, book, asked, formulas)
-    used = inputs_of(book, asked) if book and asked else set(point.leaves)
+    used = inputs_of(book, asked) if book and asked else set(point.values)
     return Explanation(
         model_name=case.model.name,
         system=case.system.name,
@@ -115,9 +115,8 @@ def explain(
         roofline=roofline(case),
         quantity=asked,
         quantities=described,
-        inputs={name: {"value": leaf.value, "unit": leaf.unit, "low": leaf.low, "high": leaf.high,
-                       "status": leaf.status, "source": leaf.source}
-                for name, leaf in point.leaves.items() if name in used},
+        inputs={name: asdict(point.leaves.get(name) or of_layout(value)) for name, value in point.values.items()
+                if name in used},
         references=sorted({say.rows[name].reference for name in described if say.rows[name].reference}),
         closed_form=written_in(closed_form, book, str(asked), say, point) if closed_form is not None else None,
         growth=growing(case, found, workload) if growth else [],
@@ -139,6 +138,11 @@ def moved_by(point: Point, sensitivities: bool, tornado: bool, draws: int | None
 
         found |= {"tornado": bars.tornado(point), "narrow_most": bars.narrow_most(point, draws_of(draws))}
     return found
+
+
+def of_layout(value: float) -> Leaf:
+    """A number of the layout: its keys and what its stages hold."""
+    return replace(given(value, "1"), source="layout")
 
 
 def sheet_of(point: Point) -> Any:

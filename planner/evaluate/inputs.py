@@ -84,7 +84,8 @@ def leaf(figure: Figure) -> Leaf:
 def own_error(expected: ExpectedError) -> Leaf:
     """The model's own error as one more uncertain input: measured over modelled time, 1 in the middle.
 
-    p90 is the 90th percentile of |ln(measured / modelled)|: a draw lies beyond exp(-p90) or exp(p90) one time in ten.
+    p90 is the 90th percentile of |ln(measured / modelled)|: about one draw in ten lies beyond exp(-p90) or exp(p90),
+    rather above than below, since the ends are as far in logarithms and the draws even out in the value.
     """
     end = math.exp(expected.p90_fraction / TAIL)
     return Leaf(1.0, "1", 1 / end, end, "derived", f"{expected.basis}: {expected.source}")

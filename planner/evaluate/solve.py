@@ -247,7 +247,9 @@ def out_of_reach(
     if nearest == moving.high and moving.why:
         extent += f", its limit ({moving.why})"
     what = f"{goal.text} is out of reach of {moving.name}: the best is {best}, {extent}"
-    because = f"{binding} binds there" + (f", most of it {operator} ({share * 100:.0f} %)" if operator else "")
+    because = f"{binding} binds there" + (
+        f", the largest operator is {operator} ({share * 100:.0f} %)" if operator else ""
+    )
     return Infeasible("--target", what, because)
 
 

@@ -28,7 +28,9 @@ def draw_solution(found: Solution) -> None:
     if found.present is not None:
         now = int(found.present) if isinstance(found.value, int) else found.present
         out.print(f"now, at {value(now)}: {escape(found.words['present'])}")
-    most = f"; most goes to {found.operator} ({share(found.operator_share_fraction)})" if found.operator else ""
+    most = (
+        f"; the largest operator is {found.operator} ({share(found.operator_share_fraction)})" if found.operator else ""
+    )
     out.print(f"bound there by: {escape(found.binding)}{escape(most)}")
     if found.spec_range is not None:
         low, high = found.spec_range

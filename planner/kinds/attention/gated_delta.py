@@ -143,12 +143,14 @@ def chunk_flops(delta: Any, on: Any) -> Q:
 def prefill(say: Say, delta: Any, load: Any, on: Any) -> Q:
     """One layer over one prefill pass.
 
-    t = product(P, n) + conv + floor + T_seq tau w + n V/TP v (dk + dv)/2 a / (BW e_m),    w = ceil(s V/TP / CU)
+    t = product(P, n) + conv + core,    w = ceil(s V/TP / CU)
+    core = floor + T_seq tau w + max(n V/TP v (dk + dv)/2 a / (BW e_m), n c / (TP F e_c))
 
-    T_seq the tokens of one sequence in this pass, tau the time of one dependent token step, s sequences, CU the chip's
-    compute units (one value head each), v vectors streamed per token and head. With CP the chain is 1/CP as long and
-    the ranks exchange a dk x dk transition and a dk x dv state per head.
-    Limits: tau, v and C are the stack's for a delta rule with heads near 128; other widths are not scaled.
+    c the arithmetic of a token in its chunk, the largest as the kernel's norm says. T_seq the tokens of one
+    sequence in this pass, tau the time of one dependent token step, s sequences, CU the chip's compute units (one
+    value head each), v vectors streamed per token and head. With CP the chain is 1/CP as long and the ranks
+    exchange a dk x dk transition and a dk x dv state per head. Limits: tau, v and C are the stack's for a delta
+    rule with heads near 128; other widths are not scaled.
     """
     kernel = on.kernel.recurrent_prefill
     product = dense_product(say, "project", "gated delta projections", [*delta.held.values()], load.tokens, on)

@@ -142,11 +142,13 @@ def chunk_flops(kda: Any, on: Any) -> Q:
 def prefill(say: Say, kda: Any, load: Any, on: Any) -> Q:
     """One layer over one prefill pass.
 
-    t = product(P, n) + conv + floor + T_seq tau w + n H/TP v d a / (BW e_m),    w = ceil(s H/TP / CU)
+    t = product(P, n) + conv + core,    core = floor + T_seq tau w + max(n H/TP v d a / (BW e_m), n c / (TP F e_c))
 
-    T_seq the tokens of one sequence in this pass, tau the time of one dependent token step, s sequences, CU the chip's
-    compute units (one head each), v vectors streamed per token and head. The chain is why eight times fewer heads save
-    only about 30 %. With CP the chain is 1/CP as long and the ranks exchange one pair of d x d matrices per head.
+    w = ceil(s H/TP / CU) waves, c the arithmetic of a token in its chunk, the largest as the kernel's norm says.
+    T_seq the tokens of one sequence in this pass, tau the time of one dependent token step, s sequences, CU the
+    chip's compute units (one head each), v vectors streamed per token and head. The chain is why eight times fewer
+    heads save only about 30 %. With CP the chain is 1/CP as long and the ranks exchange one pair of d x d matrices
+    per head.
     """
     product = dense_product(say, "project", "KDA projections", [*kda.held.values()], load.tokens, on)
     convolved = 2 * CONVOLVED * load.tokens * kda.vector_bytes + kda.filter_bytes
@@ -158,7 +160,7 @@ def prefill(say: Say, kda: Any, load: Any, on: Any) -> Q:
 
 
 def prefill_core(say: Say, kda: Any, load: Any, on: Any) -> Q:
-    """The chunkwise form alone, as kernel tables time it: floor + T_seq tau w + n H/TP v d a / (BW e_m)."""
+    """The chunkwise form alone, as kernel tables time it: the core of `prefill`."""
     kernel = on.kernel.recurrent_prefill
     waves = ceil_div(load.sequences * kda.rank_heads, on.chip.compute_units)
     return operator(
