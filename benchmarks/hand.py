@@ -267,9 +267,10 @@ def hand(v: Mapping[str, Any]) -> dict[str, Any]:
     widest = np.maximum(6 * inner, mla_heads * (2 * (nope + rope) + 3 * out))
     widest = np.maximum(widest, 2 * v["dense.inner"]) * value
     edge = latent * (dispatch + combine)
-    busy_rank = busy_tokens * by_tp
-    active = np.maximum(widest * busy_rank, share * busy_domain * (edge + 2 * value * rank_inner))
-    active = active + (blocks + 3) * row * busy_tokens + v["stack.exchange_buffers"] * top_k * edge * busy_rank
+    full_tokens = chunk / cp
+    full_rank = full_tokens * by_tp
+    active = np.maximum(widest * full_rank, share * chunk * dp * (edge + 2 * value * rank_inner))
+    active = active + (blocks + 3) * row * full_tokens + v["stack.exchange_buffers"] * top_k * edge * full_rank
     room = v["ask.memory_fraction"] * v["chip.memory"] - v["stack.runtime"] - active
     growing = cached_bytes / shards * v["ask.length"]
     constant = matrix + taps * by_tp

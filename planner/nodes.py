@@ -26,7 +26,7 @@ class Node(sympy.Function):
     def latex_text(self, printer: Any) -> str:
         """The node without an exponent; an argument of several terms or factors keeps its brackets."""
         level = 0 if self.latex_encloses else PRECEDENCE["Pow"]
-        return self.latex_form.format(*(printer.parenthesize(a, level) for a in self.args))
+        return self.latex_form.format(*(bracketed(printer.parenthesize(a, level), a) for a in self.args))
 
     def number(self, *values: float) -> float:
         """The node's value on floats."""
@@ -41,6 +41,11 @@ class Node(sympy.Function):
         if all(n.is_Float or n.is_Integer for n in numbers):
             return sympy.Float(self.number(*map(float, numbers)), precision=prec)
         return self.func(*numbers)
+
+
+def bracketed(text: str, argument: Any) -> str:
+    """A number with a power of ten in brackets, so that a power may follow."""
+    return rf"\left({text}\right)" if argument.is_Float and "^" in text else text
 
 
 class CeilDiv(Node):

@@ -85,6 +85,12 @@ class Say:
         inner.group = group or self.group
         return inner
 
+    def citing(self, reference: str) -> Say:
+        """The same scope for what rests on one more reference."""
+        inner = self.scope("", f"{self.reference}; {reference}")
+        inner.prefix = self.prefix
+        return inner
+
     def __call__(self, name: str, value: Q, sentence: str) -> Q:
         """Name a value; returns what the next formula should use in its place."""
         name = self.prefix + name

@@ -129,13 +129,15 @@ def test_the_fewest_chips_have_a_layout(cli: Cli) -> None:
 
 def test_padding_is_named(cli: Cli) -> None:
     """Experts of 2,880 are held 2,944 wide where the kernel takes multiples of 128; the bytes follow from the width."""
-    found = fit("gpt-oss-120b", "h200-8", layout="TP1", max_len=8192)
+    found = fit("gpt-oss-120b", "h200-8", layout="TP1", max_len=8192, stack="nvidia-hopper")
     experts = next(entry for entry in found.padding if entry["what"] == "experts")
     assert (experts["from"], experts["to"]) == (2880, 2944)
     weights = 36 * 128 * 3 * 2880 * (2944 - 2880) * 17 / 32  # MXFP4: 4 bits, and 8 for every 32 of them
     biases = 36 * 128 * (2 * 2880 + 2880) * 2 * (2944 / 2880 - 1)
     assert experts["bytes_per_chip"] == pytest.approx(weights + biases, rel=1e-9)
-    assert "experts padded from 2,880 to 2,944: +1.35" in said(cli, "gpt-oss-120b", "--on", "h200-8", "--layout", "TP1")
+    assert "experts padded from 2,880 to 2,944: +1.35" in said(
+        cli, "gpt-oss-120b", "--on", "h200-8", "--layout", "TP1", "--stack", "nvidia-hopper"
+    )
     assert fit("qwen3-32b", "h200-8", layout="TP2", max_len=8192).padding == []
 
 

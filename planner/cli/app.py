@@ -145,7 +145,8 @@ def fit(
 @app.command()
 def explain(
     model: o.Name, on: o.On, layout: o.LayoutText, isl: o.Isl, osl: o.Osl, concurrency: o.Concurrency,
-    quantity: o.QuantityName = None, closed_form: o.ClosedForm = None, latex: o.Latex = False, growth: o.Growth = False,
+    quantity: o.QuantityName = None, closed_form: o.ClosedForm = None, specs: o.SpecsOnly = False,
+    latex: o.Latex = False, growth: o.Growth = False,
     sensitivities: o.Sensitivities = False, tornado: o.Tornado = False, draws: o.Draws = None,
     chips: o.Chips = None, stack: o.StackName = None, kv_dtype: o.KvDtype = "bf16", state_dtype: o.StateDtype = "fp32",
     chunk: o.Chunk = None, arrivals: o.Arrivals = "steady", memory_fraction: o.MemoryFraction = None,
@@ -153,6 +154,18 @@ def explain(
     accepted_length: o.AcceptedLength = "1", vision: o.Vision = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Why: operators with floors and bounds, quantities with formulas, growth, roofline, what moves the answer."""
+    asked = {
+        "--quantity": quantity is not None,
+        "--growth": growth,
+        "--sensitivities or --tornado": sensitivities or tornado,
+    }
+    views = [flag for flag, given in asked.items() if given]
+    if len(views) > 1:
+        raise BadInput(views[0], f"is one view, and {views[1]} another", "ask for one at a time")
+    if specs and quantity is None:
+        raise BadInput("--specs", "needs one quantity", "name it with --quantity, such as --quantity usd")
+    if draws is not None and not tornado:
+        raise BadInput("--draws", "draws behind a tornado, which is not asked for", "add --tornado, or use `estimate`")
     from planner.evaluate.explain import explain as reason
     from planner.report.explain import draw_explanation
 
@@ -167,7 +180,7 @@ def explain(
         closed_form=None if closed_form is None else closed_form.split(","), sensitivities=sensitivities,
         tornado=tornado, draws=o.maybe_count(draws, "--draws"),
     )  # fmt: skip
-    emit(answer, as_json, lambda found: draw_explanation(found, latex=latex))
+    emit(answer, as_json, lambda found: draw_explanation(found, latex=latex, specs=specs))
 
 
 app.command()(solve)

@@ -92,6 +92,7 @@ ClosedForm = Annotated[
         help="--quantity as one formula in these inputs: hbm_bandwidth,..., specs or all",
     ),
 ]
+SpecsOnly = Annotated[bool, typer.Option("--specs", help="only the specs and citations behind --quantity")]
 Growth = Annotated[bool, typer.Option("--growth", help="time of each part against context, 8k to the model's limit")]
 Sensitivities = Annotated[
     bool, typer.Option("--sensitivities", help="how strongly every input moves TTFT, TPOT, throughput and cost")
@@ -109,6 +110,10 @@ TargetText = Annotated[
     str,
     typer.Option("--target", metavar="TARGET", help="'tpot<=20ms', 'memory', 'exchange_share<=5%', 'bound=compute'"),
 ]
+Confidence = Annotated[
+    str | None,
+    typer.Option("--confidence", metavar="C", help="share of the draws in which the target is to be met: 90%"),
+]
 MaybeIsl = Annotated[str | None, typer.Option("--isl", metavar="N", help="prompt tokens of a request, unless sought")]
 MaybeOsl = Annotated[str | None, typer.Option("--osl", metavar="N", help="output tokens of a request, unless sought")]
 MaybeConcurrency = Annotated[
@@ -125,7 +130,9 @@ ROUNDING = 1e-9  # of a share such as 1 - 1/3
 def choice(text: str, flag: str, allowed: tuple[str, ...]) -> Any:
     """One of the allowed words, case ignored. Raises UnknownName."""
     if text.lower() not in allowed:
-        raise UnknownName(flag, f"{text!r} is not one of {' '.join(allowed)}", nearest(text, allowed))
+        close = nearest(text, allowed)
+        do = close if close.startswith("did you mean") and "one of" not in close else f"use {allowed[0]}, or another"
+        raise UnknownName(flag, f"{text!r} is not one of {' '.join(allowed)}", do)
     return text.lower()
 
 
@@ -157,6 +164,15 @@ def per_second(text: str | None, flag: str) -> float | None:
     return None if text is None else positive(parse(text, "1/s", flag), text, flag)
 
 
+def confidence_of(text: str | None) -> float | None:
+    """'90%' or '0.9' as a share, or None. Raises BadUnit, BadWorkload."""
+    if text is None:
+        return None
+    share = text.strip()
+    scale = 100 if share.endswith("%") else 1
+    return number(share.removesuffix("%"), "--confidence", 0.5 * scale, 0.99 * scale) / scale
+
+
 def positive(value: float, text: str, flag: str) -> float:
     """The value if it is above zero. Raises BadWorkload."""
     if value <= 0:
@@ -178,15 +194,18 @@ def number(text: str, flag: str, low: float, high: float) -> float:
 def workload_of(
     *, isl: str, osl: str, concurrency: str | None = None, kv_dtype: str, state_dtype: str, chunk: str | None,
     arrivals: str, memory_fraction: str | None, prefix_hit: str, routing_skew: str, draft_tokens: str,
-    accepted_length: str, vision: bool,
+    accepted_length: str, vision: bool, some_isl: bool = True,
 ) -> Any:  # fmt: skip
-    """The workload the flags describe. Raises BadInput leaves, each naming its flag."""
+    """The workload the flags describe. some_isl: the prompt is asked for, and does not stand in for one that is sought.
+
+    Raises BadInput leaves, each naming its flag.
+    """
     from planner.kinds.formats import CHOICES
     from planner.specs.workload import MOST_DRAFTS, Workload
 
     fraction = None if memory_fraction is None else number(memory_fraction, "--memory-fraction", 0.01, 1)
     hit, prompt = number(prefix_hit, "--prefix-hit", 0, 1), count(isl, "--isl")
-    if prompt * (1 - hit) < 1 - ROUNDING:
+    if some_isl and prompt * (1 - hit) < 1 - ROUNDING:
         what = f"{prefix_hit} of {prompt} tokens leaves less than one token to prefill"
         raise BadInput("--prefix-hit", what, "give a smaller share")
     drafts = count(draft_tokens, "--draft-tokens", 0)

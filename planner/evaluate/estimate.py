@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
-from planner.errors import BadSpec
+from planner.errors import BadSpec, BadWorkload
 from planner.evaluate import breakdown
 from planner.evaluate.case import Point, check_load, notes_on, placed
 from planner.evaluate.inputs import Case, setting
@@ -17,6 +18,7 @@ from planner.specs.hardware import System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
 from planner.specs.workload import Workload
+from planner.units import show
 
 HEADLINES = {
     "prefill.ttft_s": "prefill_idle_s",
@@ -32,6 +34,16 @@ HEADLINES = {
     "cost.usd_per_million_output_tokens": "serving_cost_output_usd",
 }
 """JSON key -> the quantity behind it: the headlines that carry a range."""
+
+
+SILENT = ("serving_tpot_s", "serving_user_tokens_per_s")
+"""Quantities that mean nothing where one output token has no time between tokens."""
+
+
+def check_says(names: Iterable[str], osl: float) -> None:
+    """Each of these quantities means something at this many output tokens. Raises BadWorkload."""
+    if osl < 2 and any(name in SILENT for name in names):
+        raise BadWorkload("osl", "one output token has no time between tokens", "ask for 2 or more")
 
 
 def run(point: Point) -> tuple[Say, Any]:
@@ -168,9 +180,7 @@ def memory_violations(q: dict[str, Any], memory: Memory) -> list[dict[str, Any]]
     if memory.fits:
         return []
     over = -q["memory_slack_bytes"]
-    sentence = (
-        f"a chip would hold {memory.used_bytes_per_chip / 1e9:.1f} GB and may use "
-        f"{memory.usable_bytes_per_chip / 1e9:.1f} GB: {over / 1e9:.1f} GB too much"
-    )
+    held, may = show(memory.used_bytes_per_chip, "B"), show(memory.usable_bytes_per_chip, "B")
+    sentence = f"a chip would hold {held} and may use {may}: {show(over, 'B')} too much"
     needed, available = memory.used_bytes_per_chip, memory.usable_bytes_per_chip
     return [{"constraint": "memory", "needed": needed, "available": available, "sentence": sentence}]

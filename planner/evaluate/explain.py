@@ -10,9 +10,10 @@ from typing import Any
 from planner.errors import BadInput, UnknownName, nearest
 from planner.evaluate import breakdown
 from planner.evaluate.case import Point, check_load, placed, point_of
-from planner.evaluate.estimate import HEADLINES, run
+from planner.evaluate.estimate import HEADLINES, check_says, run
 from planner.evaluate.inputs import Case, Leaf, given, setting
 from planner.evaluate.results import Result
+from planner.evaluate.targets import METRICS
 from planner.kinds.formats import FormatName
 from planner.layout import Layout
 from planner.quantities import Say
@@ -28,11 +29,8 @@ GROWS = 3
 """Arithmetic of twice the prompt over that of one: near 2 where linear, near 4 where quadratic."""
 RATED: tuple[FormatName, ...] = ("bf16", "fp8", "mxfp4", "int8")
 
-HEADLINE_NAMES = {
-    **HEADLINES, "ttft": "serving_ttft_s", "tpot": "serving_tpot_s", "step": "decode_step_s",
-    "tok_s_per_chip": "serving_chip_tokens_per_s", "usd": "serving_cost_output_usd",
-}  # fmt: skip
-"""What people call a headline -> the quantity behind it."""
+HEADLINE_NAMES = {**HEADLINES, **{name: metric.quantity for name, metric in METRICS.items() if metric.quantity}}
+"""What people call a headline -> the quantity behind it; a target of `solve` is called the same here."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +54,8 @@ class Explanation(Result):
     breakdown: list[dict[str, Any]]
     bounds: dict[str, float]
     roofline: dict[str, float]
+    fits: bool
+    max_concurrency: int
     quantity: str | None
     quantities: dict[str, dict[str, Any]]
     inputs: dict[str, dict[str, Any]]
@@ -95,9 +95,13 @@ def explain(
     say, on = run(point)
     rows = breakdown.rows(say, on)
     q = {name: item.value for name, item in say.rows.items()}
-    asked = HEADLINE_NAMES.get(quantity, quantity) if quantity else None
+    asked = HEADLINE_NAMES.get(quantity, quantity) if quantity is not None else None
+    if asked in METRICS:
+        parts = ", ".join(METRICS[asked].rows(point, list(say.rows)))
+        raise BadInput("--quantity", f"{asked} is a share worked out from {parts}", "name one of these")
     if asked is not None and asked not in say.rows:
         raise UnknownName("--quantity", f"unknown quantity {quantity!r}", nearest(asked, [*HEADLINE_NAMES, *say.rows]))
+    check_says([asked] if asked else [], workload.osl)
     if closed_form is not None and asked is None:
         raise BadInput("--closed-form", "needs one quantity", "name it with --quantity, such as --quantity tpot")
     book = sheet_of(point) if formulas or asked else None
@@ -113,12 +117,14 @@ def explain(
         breakdown=rows,
         bounds=breakdown.bounds(rows, q["serving_steps"], q["group"]),
         roofline=roofline(case),
+        fits=q["memory_slack_bytes"] >= 0,
+        max_concurrency=int(q["memory_max_concurrency"]),
         quantity=asked,
         quantities=described,
         inputs={name: asdict(point.leaves.get(name) or of_layout(value)) for name, value in point.values.items()
                 if name in used},
         references=sorted({say.rows[name].reference for name in described if say.rows[name].reference}),
-        closed_form=written_in(closed_form, book, str(asked), say, point) if closed_form is not None else None,
+        closed_form=written_in(closed_form, case, book, str(asked), say, point) if closed_form is not None else None,
         growth=growing(case, found, workload) if growth else [],
         **moved_by(point, sensitivities, tornado, draws),
     )  # fmt: skip
@@ -172,14 +178,14 @@ def quantities(say: Say, book: Any, only: str | None, formulas: bool) -> dict[st
     return found
 
 
-def written_in(asked: Sequence[str], book: Any, name: str, say: Say, point: Point) -> dict[str, Any]:
+def written_in(asked: Sequence[str], case: Case, book: Any, name: str, say: Say, point: Point) -> dict[str, Any]:
     """One quantity as one formula in the inputs asked for. Raises UnknownName, BadInput."""
     from planner.evaluate.closed_form import closed_form, kept
     from planner.evaluate.compiled import NumpyPrinter
     from planner.evaluate.formula_text import latex, unicode
-    from planner.evaluate.variables import FRIENDLY
+    from planner.evaluate.variables import dotted
 
-    keep = kept(asked, FRIENDLY, inputs_of(book, name), point.leaves)
+    keep = kept(asked, lambda word: dotted(word, case), inputs_of(book, name), point.values)
     form = closed_form(book, name, point.values, {key: row.value for key, row in say.rows.items()}, keep)
     return {
         "inputs": sorted(keep), "formula": unicode(form), "numpy": NumpyPrinter().doprint(form),

@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy
 from sympy.printing.latex import LatexPrinter
+from sympy.printing.precedence import PRECEDENCE
 
 from planner.evaluate.compiled import NumpyPrinter
 
@@ -18,7 +19,7 @@ class NameLatex(LatexPrinter):
 
 
 SIGNS = (
-    ("maximum(", "max("), ("minimum(", "min("), ("sqrt(", "√("), ("square(", "sq("), ("**", "^"), ("*", "·"),
+    ("maximum(", "max("), ("minimum(", "min("), ("sqrt(", "√("), ("**", "^"), ("*", "·"),
 )  # fmt: skip
 """What stands in code -> what people read; a power before a product."""
 
@@ -31,6 +32,11 @@ def latex(name: str, expression: Any) -> str:
 
 class ShortNumbers(NumpyPrinter):
     """Six digits of a number are enough to read."""
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        if expr.exp == 2:
+            return f"{self.parenthesize(expr.base, PRECEDENCE['Pow'])}**2"
+        return super()._print_Pow(expr, rational)
 
     def _print_Float(self, expr: Any) -> str:
         return f"{float(expr):.6g}"

@@ -16,19 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from planner.errors import BadInput, BadWorkload, Infeasible
+from planner.errors import BadInput, Infeasible
 from planner.evaluate import breakdown
 from planner.evaluate.case import Point, check_load, placed
-from planner.evaluate.estimate import memory_of, run
-from planner.evaluate.grid import evaluate
-from planner.evaluate.inputs import Case, setting
-from planner.evaluate.ranges import DRAWS, PERCENTILES, draws
+from planner.evaluate.curve import Curve
+from planner.evaluate.estimate import SILENT, check_says, memory_of, run
+from planner.evaluate.inputs import Case
+from planner.evaluate.ranges import DRAWS
 from planner.evaluate.results import Result
 from planner.evaluate.targets import Target, target
 from planner.evaluate.variables import ENDLESS, REACH, Variable, moved, variable
 from planner.layout import Layout
-from planner.model.deployment import deployment
-from planner.quantities import Numbers, Say
+from planner.quantities import Say
 from planner.specs.hardware import System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
@@ -37,10 +36,13 @@ from planner.units import show
 
 SCAN, NEAR, NEAR_BY, CUTS = 480, 240, 100, 64
 """Values tried over the whole range, more within a factor of the present value, and per round."""
-RTOL, FLAT = 1e-12, 1e-9
-"""A bracket this narrow is one value; a smaller relative change is rounding."""
-WINDOW, BLOCK = 65_536, 8_192
-"""Whole numbers tried beyond a count's answer; values evaluated together."""
+RTOL, FLAT, STILL, NEXT_TO = 1e-12, 1e-9, 1e-4, 0.01
+"""A bracket this narrow is one value; a smaller relative change is rounding; a smaller one at an end of the range is
+nothing; a limit this close to the best is next to it."""
+WINDOW = 65_536
+"""Whole numbers tried beyond a count's answer."""
+FLOOR = "_floor_s"
+"""Bounds of operators at peak rates, which a float run alone keeps."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class Solution(Result):
     most of the metric's work there, memory or the limit of the variable; operator: what takes most, and its share.
     fits: the requests in flight fit in memory there. present: the value now, null where none was given. words: values
     of the metric as people read them. reached_range: the 10th to 90th percentile of the metric there over draws of
-    every other uncertain input; met_fraction: the share of them that meets the target; null for a bound.
+    every other uncertain input; met_fraction: the share of them that meets the target; null for a bound. close: said
+    where the limit is next to the best that any value gives.
     """
 
     model: str
@@ -80,6 +83,8 @@ class Solution(Result):
     reached_range: list[float] | None
     met_fraction: float | None
     expected_error: dict[str, Any]
+    confidence_fraction: float | None
+    close: str
     sentence: str
     words: dict[str, str]
 
@@ -94,65 +99,51 @@ def solve(
     *,
     stack: str | Stack | None = None,
     chips: int | None = None,
+    confidence: float | None = None,
     given: bool = True,
 ) -> Solution:
     """The value of one input at which a target is just met. Raises BadInput leaves, Infeasible.
 
-    given: the workload's own value of the variable means something; else it only stands in.
+    confidence: the share of the draws of all other uncertain inputs in which it is to be met (None: at their central
+    values). given: the workload's own value of the variable means something; else it only stands in.
     """
     case, found, _, point = placed(model, system, layout, workload, stack, chips)
     check_load(workload)
-    answer = solved(case, str(found), workload, point, variable, target)
-    return answer if given else replace(answer, present=None, present_reached=None)
+    answer = solved(case, str(found), workload, point, variable, target, confidence)
+    if given:
+        return answer
+    return replace(answer, present=None, present_reached=None, words={**answer.words, "present": ""})
 
 
-def solved(case: Case, layout: str, workload: Workload, point: Point, asked: str, text: str) -> Solution:
+def solved(
+    case: Case, layout: str, workload: Workload, point: Point, asked: str, text: str, sure: float | None = None
+) -> Solution:
     """The answer for a deployment that is looked up."""
     moving = variable(asked, case, workload, point)
-    known = list(run(point)[0].rows)
+    known = [name for name in run(point)[0].rows if not name.endswith(FLOOR)]
     goal = target(text, known)
-    if workload.osl == 1 and goal.name in ("tpot", "tok_s_per_user") and moving.name != "ask.osl":
-        raise BadWorkload("osl", "one output token has no time between tokens", "ask for 2 or more")
-    curve = Curve(point, moving, goal, known)
+    asked_of = goal.metric.rows(point, known)
+    if moving.name == "ask.osl" and any(name in SILENT for name in asked_of):
+        moving = replace(moving, low=max(moving.low, 2.0))
+    else:
+        check_says(asked_of, workload.osl)
+    if goal.bound and sure is not None:
+        raise BadInput("--confidence", "a bound is a matter of one deployment, not of draws", "leave it out")
+    curve = Curve(point, moving, goal, known, sure)
     tried = samples(moving)
     values = curve(tried)
     check_depends(values, moving, goal)
     met = goal.meets(values)
     if not met.any():
-        raise out_of_reach(case, point, moving, goal, tried, values)
+        raise out_of_reach(case, point, moving, goal, tried, values, sure)
     if met.all():
         value, rising = unbounded_end(moving, goal, values)
-        return answer(case, layout, workload, point, moving, goal, value, rising, None)
+        return answer(case, layout, workload, curve, value, rising, None, values)
     rising, good, bad = turn(tried, met, moving, goal)
     good, bad = narrowed(curve, good, bad, goal)
     if moving.whole:
         good, bad = furthest(curve, good, bad, goal)
-    return answer(case, layout, workload, point, moving, goal, good, rising, bad if moving.whole else None)
-
-
-class Curve:
-    """The metric over values of the variable; nan where the formulas have no value."""
-
-    def __init__(self, point: Point, moving: Variable, goal: Target, known: list[str]) -> None:
-        self.point, self.moving, self.goal = point, moving, goal
-        self.rows = frozenset(goal.metric.rows(point, known))
-
-    def __call__(self, values: Any) -> Any:
-        """The metric at each value."""
-        parts = [self.block(values[i : i + BLOCK]) for i in range(0, len(values), BLOCK)]
-        return np.concatenate(parts)
-
-    def block(self, values: Any) -> Any:
-        """The metric at a block of values."""
-        at = moved(self.point, self.moving.name, values)
-        with np.errstate(all="ignore"):
-            if self.goal.bound:
-                on, say = setting(at.shape, at.values, at.raw), Numbers()
-                deployment(say, at.shape, on)
-                found = self.goal.value(say, on, at)
-            else:
-                found = self.goal.metric.value(evaluate(at.shape, at.values, at.raw, self.rows), at)
-        return np.broadcast_to(np.asarray(found, dtype=float), values.shape)
+    return answer(case, layout, workload, curve, good, rising, bad if moving.whole else None, values)
 
 
 def samples(moving: Variable) -> Any:
@@ -224,7 +215,8 @@ def furthest(curve: Curve, good: float, bad: float, goal: Target) -> tuple[float
     """The furthest whole number that meets the target, over a window beyond the one found, and its neighbour."""
     step = 1 if bad > good else -1
     while True:
-        end = min(good + WINDOW, curve.moving.most) if step > 0 else max(good - WINDOW, curve.moving.least)
+        reach = WINDOW if curve.sure is None else WINDOW // DRAWS
+        end = min(good + reach, curve.moving.most) if step > 0 else max(good - reach, curve.moving.least)
         beyond = np.arange(good + step, end + step, step)
         met = np.flatnonzero(goal.meets(curve(beyond))) if beyond.size else np.empty(0, dtype=int)
         if not met.size:
@@ -233,7 +225,7 @@ def furthest(curve: Curve, good: float, bad: float, goal: Target) -> tuple[float
 
 
 def out_of_reach(
-    case: Case, point: Point, moving: Variable, goal: Target, tried: Any, values: Any
+    case: Case, point: Point, moving: Variable, goal: Target, tried: Any, values: Any, sure: float | None
 ) -> Infeasible:  # fmt: skip
     """Why no legal value meets the target: the nearest one, and what binds there."""
     signed = np.where(np.isfinite(values), values if goal.sense == "<=" else -values, np.inf)
@@ -241,12 +233,17 @@ def out_of_reach(
     nearest, best = float(tried[i]), goal.shown(float(values[i]))
     binding, operator, share = bound_there(case, point, moving, goal, nearest)
     extent = f"at {shown(nearest, moving)}"
+    if (i == len(tried) - 1 and moving.high in ENDLESS) or (i == 0 and moving.low in ENDLESS):
+        extent += ", where the search ends"
     for j, end, words in ((-1, moving.high, "however large it is"), (0, moving.low, "however small it is")):
-        if (end in ENDLESS or end == 0) and abs(signed[j] - signed[i]) <= FLAT * abs(signed[i]):
+        before = signed[j - 1 if j else 1]
+        if (end in ENDLESS or end == 0) and max(abs(signed[j] - signed[i]), abs(signed[j] - before)) <= STILL * abs(
+            signed[i]
+        ):
             extent = words
     if nearest == moving.high and moving.why:
         extent += f", its limit ({moving.why})"
-    what = f"{goal.text} is out of reach of {moving.name}: the best is {best}, {extent}"
+    what = f"{goal.text}{in_share(sure)} is out of reach of {moving.name}: the best is {best}, {extent}"
     because = f"{binding} binds there" + (
         f", the largest operator is {operator} ({share * 100:.0f} %)" if operator else ""
     )
@@ -277,6 +274,19 @@ def bound_there(case: Case, point: Point, moving: Variable, goal: Target, value:
     return breakdown.bound_of(found), most, times[most] / sum(times.values())
 
 
+def in_share(sure: float | None) -> str:
+    """' in 90 % of the draws', or nothing."""
+    return "" if sure is None else f" in {sure * 100:g} % of the draws"
+
+
+def close_to_best(goal: Target, tried: Any, sure: float | None) -> str:
+    """'within 0.2 % of the best any value gives, 19.96 ms', where the limit is next to it; else nothing."""
+    best = float(np.nanmin(tried) if goal.sense == "<=" else np.nanmax(tried))
+    if goal.bound or sure is not None or not goal.limit or abs(best / goal.limit - 1) > NEXT_TO:
+        return ""
+    return f"within {abs(best / goal.limit - 1) * 100:.2g} % of the best any value gives, {goal.shown(best)}"
+
+
 def priced(point: Point, moving: Variable) -> tuple[Say, Any]:
     """A float run. Raises BadInput where the formulas have no value."""
     try:
@@ -297,10 +307,11 @@ def shown(value: float, moving: Variable) -> str:
 
 
 def answer(
-    case: Case, layout: str, workload: Workload, point: Point, moving: Variable, goal: Target, value: float,
-    rising: bool, missed: float | None,
+    case: Case, layout: str, workload: Workload, curve: Curve, value: float, rising: bool, missed: float | None,
+    tried: Any,
 ) -> Solution:  # fmt: skip
-    """The solution with the metric, the bound and the neighbour worked out on floats."""
+    """The solution with the metric, the bound and the neighbour worked out on floats. tried: the metric all along."""
+    point, moving, goal = curve.point, curve.moving, curve.goal
 
     def at(x: float) -> tuple[float, bool]:
         moved_point = moved(point, moving.name, x)
@@ -317,7 +328,7 @@ def answer(
         binding = f"limit of {moving.name}" + (f": {moving.why}" if moving.why else "")
     extreme = "smallest" if rising else "largest"
     leaf = moving.leaf
-    between, held = doubt(point, moving, goal, value)
+    between, held = curve.doubt(value)
     return Solution(
         model=case.model.name, system=case.system.name, stack=case.stack.name, layout=layout,
         variable=moving.asked, input=moving.name, value=int(value) if moving.whole else value, unit=leaf.unit,
@@ -326,21 +337,10 @@ def answer(
         operator=operator, operator_share_fraction=share, fits=fits,
         spec_range=[leaf.low, leaf.high] if leaf.uncertain else None,
         reached_range=between, met_fraction=held, expected_error=case.stack.expected_error.model_dump(),
-        sentence=f"{moving.name} = {shown(value, moving)} is the {extreme} that meets {goal.text}",
+        confidence_fraction=curve.sure, close=close_to_best(goal, tried, curve.sure),
+        sentence=f"{moving.name} = {shown(value, moving)} is the {extreme} that meets {goal.text}"
+        + in_share(curve.sure),
         words={"reached": goal.shown(reached), "present": goal.shown(present),
                "between": " to ".join(goal.shown(end) for end in between) if between else "",
                "neighbour": goal.shown(neighbour["reached"]) if neighbour else ""},
     )  # fmt: skip
-
-
-def doubt(point: Point, moving: Variable, goal: Target, value: float) -> tuple[list[float] | None, float | None]:
-    """(10th and 90th percentile of the metric at the solution, share of the draws that meet the target)."""
-    if goal.bound:
-        return None, None
-    at = moved(point, moving.name, value)
-    columns = draws({name: leaf for name, leaf in point.leaves.items() if name != moving.name})
-    rows = frozenset(goal.metric.rows(at, list(run(at)[0].rows)))
-    found = np.asarray(goal.metric.value(evaluate(at.shape, {**at.values, **columns}, at.raw, rows), at), dtype=float)
-    drawn = np.broadcast_to(found.reshape(-1), DRAWS) if found.size == 1 else found.ravel()
-    low, high = (float(v) for v in np.percentile(drawn, PERCENTILES))
-    return [low, high], float(np.mean(goal.meets(drawn)))

@@ -20,14 +20,17 @@ from planner.evaluate.case import Point
 from planner.evaluate.estimate import HEADLINES
 from planner.quantities import Say, unit_of
 from planner.roofline import BOUNDS
-from planner.units import parse, show
+from planner.units import NUMBER, parse, show
 
 Values = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One thing to ask for. work: whose operators bind it; sense: the side of the limit that is meant."""
+    """One thing to ask for. work: whose operators bind it; sense: the side of the limit that is meant.
+
+    quantity: the named quantity that it is, where it is one.
+    """
 
     sentence: str
     unit: str
@@ -35,13 +38,15 @@ class Metric:
     work: str
     rows: Callable[[Point, list[str]], list[str]]
     value: Callable[[Values, Point], Any]
+    quantity: str = ""
 
 
 def named(quantity: str, sentence: str, sense: str, work: str) -> Metric:
     """A named quantity as a metric."""
     return Metric(
-        sentence, unit_of(quantity), sense, work, lambda point, known: [quantity], lambda q, point: q[quantity]
-    )
+        sentence, unit_of(quantity), sense, work, lambda point, known: [quantity], lambda q, point: q[quantity],
+        quantity,
+    )  # fmt: skip
 
 
 EXCHANGED = ("dispatch_time_s", "combine_time_s", "overlap_time_s")
@@ -154,6 +159,8 @@ def largest(*values: Any) -> Any:
 
 FORM = re.compile(r"^\s*([A-Za-z_][\w.]*)\s*(?:(<=|>=|=|≤|≥)\s*(.*\S))?\s*$")
 SIGNS = {"≤": "<=", "≥": ">="}
+LONGEST = 40
+"""Letters of a number."""
 HOW = "write it like 'tpot<=20ms', 'memory' or 'bound=compute'"
 
 
@@ -217,10 +224,10 @@ def amount(text: str, unit: str, name: str) -> float:
 
 def plain(text: str, where: str, do: str) -> float:
     """A finite number. Raises BadUnit."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise BadUnit(where, f"{text.strip()!r} is not a number", do) from None
+    match = NUMBER.match(text) if len(text) < LONGEST else None
+    if match is None or match[2]:
+        raise BadUnit(where, f"{text.strip()!r} is not a number", do)
+    value = float(match[1])
     if not abs(value) < float("inf"):
         raise BadUnit(where, f"{text.strip()!r} is not finite", do)
     return value

@@ -14,13 +14,15 @@ import numpy as np
 from planner.evaluate.case import Point
 from planner.evaluate.elasticity import QUANTITIES
 from planner.evaluate.grid import evaluate
+from planner.evaluate.influence import swung
 from planner.evaluate.inputs import Leaf
 from planner.evaluate.ranges import DRAWS, PERCENTILES, band, draws
 
 TITLES = {"ttft": "TTFT", "tpot": "TPOT", "tok_s_per_chip": "tokens/s per chip", "usd": "USD per million output tokens"}
 OWN_ERROR = "stack.model_error"
-LEAST, DIGITS, NAMED = 1e-9, 12, 3
-"""A smaller relative change is rounding; digits kept of one; members of a group a sentence names."""
+LEAST, DIGITS, NAMED, WORTH = 1e-9, 12, 3, 0.01
+"""A smaller relative change is rounding; digits kept of one; members of a group a sentence names; a smaller narrowing
+is not worth a measurement."""
 
 
 def sources(leaves: dict[str, Leaf]) -> dict[str, list[str]]:
@@ -30,6 +32,11 @@ def sources(leaves: dict[str, Leaf]) -> dict[str, list[str]]:
         if leaves[name].uncertain:
             found.setdefault(leaves[name].with_group.removeprefix("-") or name, []).append(name)
     return {names[0] if len(names) == 1 else key: names for key, names in found.items()}
+
+
+def ordered(names: list[str], alone: dict[str, float]) -> list[str]:
+    """Members of a group, the one that moves most by itself first."""
+    return sorted(names, key=lambda name: (-alone[name], name))
 
 
 def called(source: str, names: list[str]) -> str:
@@ -56,6 +63,7 @@ def tornado(point: Point) -> dict[str, list[dict[str, Any]]]:
     low, high: the headline with the source at its low and at its high end; effect: the same over its value, less 1.
     """
     found, leaves = sources(point.leaves), point.leaves
+    alone = strengths(point, asked_quantities(point))
     columns: dict[str, Any] = {}
     for i, names in enumerate(found.values()):
         for name in names:
@@ -75,9 +83,30 @@ def tornado(point: Point) -> dict[str, list[dict[str, Any]]]:
             low, high = float(values[2 * i]), float(values[2 * i + 1])
             effect = [round(end / base - 1, DIGITS) + 0.0 for end in (low, high)]
             if max(map(abs, effect)) > LEAST:
-                row = {"input": source, "inputs": names, "value": base, "low": low, "high": high, "effect": effect}
+                row = {
+                    "input": source,
+                    "inputs": ordered(names, alone[key]),
+                    "value": base,
+                    "low": low,
+                    "high": high,
+                    "effect": effect,
+                }
                 rows.append(row)
         answer[key] = sorted(rows, key=lambda row: (-abs(row["high"] - row["low"]), row["input"]))
+    return answer
+
+
+def strengths(point: Point, wanted: dict[str, str]) -> dict[str, dict[str, float]]:
+    """Headline -> uncertain input -> how far it alone moves the headline between its ends, relative to its value."""
+    names, columns = swung(point.leaves)
+    keep = frozenset(wanted.values())
+    found = evaluate(point.shape, {**point.values, **columns}, point.raw, keep)
+    central = evaluate(point.shape, point.values, point.raw, keep)
+    answer = {}
+    for key, quantity in wanted.items():
+        pairs = np.broadcast_to(np.asarray(found[quantity]), (2 * len(names), 1)).reshape(len(names), 2)
+        moves = np.abs(pairs[:, 1] - pairs[:, 0]) / abs(float(central[quantity]))
+        answer[key] = {name: float(move) for name, move in zip(names, moves, strict=True)}
     return answer
 
 
@@ -96,12 +125,14 @@ def narrow_most(point: Point, count: int = DRAWS) -> dict[str, dict[str, Any]]:
         if source != OWN_ERROR:
             fixed = {name: column for name, column in drawn.items() if name not in names}
             left[source] = widths(evaluate(point.shape, {**point.values, **fixed}, point.raw, keep), central, wanted)
+    alone = strengths(point, wanted)
     of_chip = [source for source in left if any(name.startswith("chip.") for name in found[source])]
     answer = {}
     for key in wanted:
-        best = narrowest(key, whole[key], left, found, list(left))
+        members = {source: ordered(names, alone[key]) for source, names in found.items()}
+        best = narrowest(key, whole[key], left, members, list(left))
         if best:
-            answer[key] = {**best, "chip": narrowest(key, whole[key], left, found, of_chip)}
+            answer[key] = {**best, "chip": narrowest(key, whole[key], left, members, of_chip)}
     return answer
 
 
@@ -115,7 +146,7 @@ def narrowest(
         return None
     pair = left[source][key]
     shrinks = 1 - (pair[1] - pair[0]) / before
-    if shrinks <= 0:
+    if shrinks < WORTH:
         return None
     return {
         "input": source, "inputs": found[source], "range": whole, "narrowed": pair, "shrinks_fraction": shrinks,

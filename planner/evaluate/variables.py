@@ -14,7 +14,7 @@ from planner.errors import BadInput, UnknownName, nearest
 from planner.evaluate.case import Point
 from planner.evaluate.inputs import Case, Leaf, spec_parts
 from planner.record import LARGEST, SMALLEST, limits
-from planner.specs.workload import Workload
+from planner.specs.workload import MOST_DRAFTS, Workload
 from planner.units import LARGEST_COUNT
 
 FRIENDLY = {
@@ -44,7 +44,7 @@ FRIENDLY = {
 """What people call an input -> its dotted name."""
 FIXED = {"constant.": "is a definition", "count.": "follows from the model's layers",
          "stack.model_error": "is how far the model itself may be off"}  # fmt: skip
-MOST_SKEWED = 1000.0
+MOST_SKEWED, LEAST_FRACTION = 1000.0, 0.01
 ENDLESS = (SMALLEST, LARGEST, float(LARGEST_COUNT))
 """Ends of a legal range that stand for 'any'."""
 REACH = 1e6
@@ -122,13 +122,13 @@ def asked_variable(asked: str, name: str, case: Case, workload: Workload, leaf: 
         "ask.length": (1, longest, context),
         "ask.concurrency": (1, LARGEST_COUNT, ""),
         "ask.chunk": (1, LARGEST_COUNT, ""),
-        "ask.draft_tokens": (max(1, math.ceil(workload.accepted_length - 1)), LARGEST_COUNT, ""),
+        "ask.draft_tokens": (max(1, math.ceil(workload.accepted_length - 1)), MOST_DRAFTS, "drafts of a step"),
     }
     shares: dict[str, tuple[float, float, str]] = {
-        "ask.prefix_hit": (0, math.nextafter(1, 0), "a share below 1"),
+        "ask.prefix_hit": (0, 1 - 1 / workload.isl, "one token is left to prefill"),
         "ask.routing_skew": (1, MOST_SKEWED, "the largest skew"),
         "ask.accepted_length": (1, workload.draft_tokens + 1, "drafts and one token"),
-        "ask.memory_fraction": (SMALLEST, 1, "all of the memory"),
+        "ask.memory_fraction": (LEAST_FRACTION, 1, "all of the memory"),
     }
     if name in ("ask.draft_tokens", "ask.accepted_length") and not workload.draft_tokens:
         raise BadInput("--for", f"{name} without drafts", "give --draft-tokens and --accepted-length")

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from planner.errors import BadInput, BadSpec, UnknownName, nearest
+from planner.evaluate.estimate import check_says
 from planner.record import Record
 from planner.specs.library import beside, checked, describe, existing, find, load_model, load_system, merged, told
 from planner.specs.model import Model
@@ -235,8 +236,14 @@ class Workshop:
 
     def workload(self) -> Workload:
         """The question as far as the file fixes it. Raises BadSpec."""
+        own = sorted({"isl", "concurrency"} & set(self.claim.workload))
+        if own:
+            what = f"workload: {own[0]} is set by the assumptions, case by case"
+            raise BadSpec(str(self.path), what, "say it there: isl, requests_per_chip or step_within")
         try:
-            return Workload(**{"isl": 1, "osl": 1024, "concurrency": 1, **self.claim.workload})
+            asked = Workload(**{"isl": 1, "osl": 1024, "concurrency": 1, **self.claim.workload})
+            check_says((METRICS[name][0] for name in self.claim.claimed if name in METRICS), asked.osl)
+            return asked
         except BadInput as error:
             raise BadSpec(str(self.path), f"workload: {error.where}: {error.what}", error.do) from None
 

@@ -44,11 +44,12 @@ def coverages(rows: Iterable[Measurement]) -> list[Coverage]:
     """Of the scored figures, with the stack of an unknown engine, and with one that was never fitted."""
     rows = list(rows)
     known = table()
-    return [coverage(rows, {**known["unknown"], **known[key]}, what) for key, what in ENGINES.items()]
+    found = [coverage(rows, {**known["unknown"], **known[key]}, what) for key, what in ENGINES.items()]
+    return [one for one in found if one is not None]
 
 
-def coverage(rows: Sequence[Measurement], stacks: Mapping[str, str], what: str) -> Coverage:
-    """Of the scored figures, each with the stack its chip family has in `stacks`."""
+def coverage(rows: Sequence[Measurement], stacks: Mapping[str, str], what: str) -> Coverage | None:
+    """Of the scored figures, each with the stack its chip family has in `stacks`; None where no figure is scored."""
     unknown = [row.model_copy(update={"stack": stacks[chip_of(row.system)[1]]}) for row in rows]
     items = [item for item in deployable(unknown)[0] if scored(item)]
     held: dict[str, list[bool]] = defaultdict(list)
@@ -63,6 +64,8 @@ def coverage(rows: Sequence[Measurement], stacks: Mapping[str, str], what: str) 
             held[item.row.source].append(bool(low <= item.row.measured <= high))
             widths.append(float(high / low))
     every = [hit for hits in held.values() for hit in hits]
+    if not every:
+        return None
     return Coverage(
         what, len(every), float(np.mean(every)), float(np.median(widths)),
         float(np.mean([np.mean(hits) for hits in held.values()])),

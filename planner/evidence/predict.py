@@ -20,6 +20,7 @@ import numpy as np
 
 from planner.errors import BadLayout, BadWorkload, PlannerError
 from planner.evaluate.case import Point, case_of, check_draft, point_of
+from planner.evaluate.estimate import check_says
 from planner.evaluate.grid import Arrays, evaluate
 from planner.evidence.measurement import PER_NODE, Measurement
 from planner.layout import Layout, complete, context_problem, head_problem, stage_problem
@@ -92,6 +93,7 @@ def ready(row: Measurement) -> Ready:
         raise BadWorkload(
             "isl", f"{row.isl + row.osl} tokens exceed the {model.max_context} of {model.name}", "check the row"
         )
+    check_says(["serving_tpot_s"] if row.phase == "served" and row.metric in PER_TOKEN else [], row.osl)
     replicas = row.chips // layout.chips
     if replicas * layout.chips != row.chips:
         raise BadLayout(str(layout), f"takes {layout.chips} chips, and the row has {row.chips}", "check the row")
@@ -198,6 +200,8 @@ def in_flight(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     return np.where(most, whole, np.where(served, np.minimum(asked, fits * replicas), asked))
 
 
+PER_TOKEN = ("tpot_ms", "itl_ms", "tok_s_per_user")
+"""Metrics of the time between tokens of one request."""
 EXTENDED = 8
 """Times the context of a model that publications reach by scaling its positions."""
 MOST_BATCHED = 1024

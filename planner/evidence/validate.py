@@ -79,7 +79,7 @@ class Validation(Result):
     skipped: list[dict[str, str]]
     summary: list[Summary]
     overall: list[Overall]
-    coverage: list[Coverage]
+    coverage: list[Coverage] | None
     mean_kendall_tau: float | None
     worst: list[Row]
     unexplained: list[dict[str, Any]]
@@ -121,7 +121,7 @@ def validate(path: str | Path | None = None, *, leave_out: bool = False, coverag
     return Validation(
         table=name, rows=answers, skipped=[{"id": key, "reason": reason} for key, reason in skipped.items()],
         summary=summaries([(items[i].row, logs[items[i].row.id]) for i in good], taus), overall=overall,
-        coverage=coverages(rows) if coverage else [],
+        coverage=coverages(rows) if coverage else None,
         mean_kendall_tau=float(np.mean(list(taus.values()))) if taus else None, worst=by_size[:WORST],
         unexplained=unexplained() if path is None else [],
     )  # fmt: skip

@@ -68,7 +68,8 @@ def capacity(say: Say, shape: Structure, on: Any) -> tuple[Any, Any, Any, Any]:
     group = in_group(say, on)
     cut = pieces(say.scope("prompt"), on)
     busy = load_of(say.scope("saturated"), cut, cut.packed, on.layout.dp, on)
-    memory(say.scope("memory"), shape, group, busy, on)
+    fullest = load_of(say.scope("fullest"), SimpleNamespace(piece=on.ask.chunk, past=cut.past), 1, on.layout.dp, on)
+    memory(say.scope("memory"), shape, group, fullest, on)
     return on, group, cut, busy
 
 

@@ -44,7 +44,9 @@ def request_by_group(say: Say, caches: dict[str, Cache], on: Any) -> tuple[Costs
 
 
 def activations(say: Say, shape: Structure, busy: Any, on: Any) -> Q:
-    """Peak of a saturated prefill pass: live residual sources and two widths of every token, and the widest layer.
+    """Peak of a full prefill pass: live residual sources and two widths of every token, and the widest layer.
+
+    An engine keeps room for `chunk` tokens of every group, whatever prompts come.
 
     A decode step holds less as long as its tokens are fewer than a pass's; its logits are in the runtime allowance, so
     that what fits does not depend on how much is in flight.

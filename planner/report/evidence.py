@@ -9,6 +9,7 @@ from typing import Any
 from rich.markup import escape
 
 from planner.evidence.calibrate import Calibration
+from planner.evidence.coverage import Coverage
 from planner.evidence.validate import Row, Validation
 from planner.report.console import console, table
 from planner.report.plot import scatter
@@ -41,7 +42,8 @@ def draw_validation(found: Validation) -> None:
             f"{total.p90_abs_log_ratio:.3f}",
         )  # fmt: skip
     out.print(averages)
-    draw_coverage(found, out)
+    if found.coverage is not None:
+        draw_coverage(found.coverage, out)
     if found.mean_kendall_tau is not None:
         out.print(f"order of layouts, mean over sources that measured several: {found.mean_kendall_tau:.2f}")
     draw_worst(found, out)
@@ -52,14 +54,15 @@ def draw_validation(found: Validation) -> None:
     draw_left(found, out)
 
 
-def draw_coverage(found: Validation, out: Any) -> None:
+def draw_coverage(rows: list[Coverage], out: Any) -> None:
     """How often the 10th to the 90th percentile holds what was measured."""
-    if not found.coverage:
+    if not rows:
+        out.print("\nno scored figure to hold ranges against")
         return
     grid = table()
     for name in ("ranges, with the stack taken as", "figures", "held", "mean of sources", "median high / low"):
         grid.add_column(name, justify="left" if name.startswith("ranges") else "right")
-    for row in found.coverage:
+    for row in rows:
         shares = (f"{share * 100:.0f} %" for share in (row.covered_fraction, row.sources_covered_fraction))
         grid.add_row(row.what, str(row.n), *shares, f"{row.median_width:.2f}")
     out.print()

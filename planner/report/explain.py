@@ -15,13 +15,17 @@ from planner.report.table import draw_operators
 from planner.units import show, show_time
 
 
-def draw_explanation(found: Explanation, latex: bool = False) -> None:
-    """What was asked: one quantity, growth, or the whole step."""
+def draw_explanation(found: Explanation, latex: bool = False, specs: bool = False) -> None:
+    """What was asked: one quantity (of it only the specs, with `specs`), growth, or the whole step."""
     out = console()
     out.print(f"[bold]{found.model_name} on {found.system}[/bold], {found.layout}, {found.concurrency:,} in flight")
+    if not found.fits:
+        out.print(f"[bold]does not fit:[/bold] {found.max_concurrency:,} requests do")
     if found.quantity:
         if found.closed_form is not None:
             draw_closed_form(found, latex)
+        elif specs:
+            draw_quantity(str(found.quantity), found.quantities[str(found.quantity)])
         else:
             draw_quantities(found, latex)
         draw_used(found)
@@ -64,11 +68,17 @@ def draw_facts(found: Explanation) -> None:
         out.print(f"growing attention passes them at {facts['attention_passes_gemm_at_tokens']:,.0f} tokens of prompt")
 
 
+def draw_quantity(name: str, row: dict[str, Any]) -> None:
+    """Name, value and sentence."""
+    value = show(row["value"], row["unit"])
+    console().print(f"[bold]{name}[/bold] = {value}   [dim]{escape(row['sentence'])}[/dim]")
+
+
 def draw_quantities(found: Explanation, latex: bool) -> None:
     """Named quantities with value and formula."""
     out = console()
     for name, row in found.quantities.items():
-        out.print(f"[bold]{name}[/bold] = {show(row['value'], row['unit'])}   [dim]{escape(row['sentence'])}[/dim]")
+        draw_quantity(name, row)
         formula = row.get("latex") if latex else row.get("formula")
         if formula:
             out.print(f"    {formula}", markup=False, soft_wrap=True)
@@ -79,10 +89,8 @@ def draw_quantities(found: Explanation, latex: bool) -> None:
 def draw_closed_form(found: Explanation, latex: bool) -> None:
     """One quantity as one formula in the inputs asked for."""
     assert found.closed_form is not None
-    out, name = console(), str(found.quantity)
-    row = found.quantities[name]
-    out.print(f"[bold]{name}[/bold] = {show(row['value'], row['unit'])}   [dim]{escape(row['sentence'])}[/dim]")
-    out.print(f"    {found.closed_form['latex' if latex else 'formula']}", markup=False, soft_wrap=True)
+    draw_quantity(str(found.quantity), found.quantities[str(found.quantity)])
+    console().print(f"    {found.closed_form['latex' if latex else 'formula']}", markup=False, soft_wrap=True)
 
 
 def draw_used(found: Explanation) -> None:

@@ -70,7 +70,9 @@ def draw_tornado(found: Explanation) -> None:
         out.print("\n".join(picture), markup=False, soft_wrap=True)
         if len(rows) > BARS:
             out.print(f"[dim]and {len(rows) - BARS} weaker ones[/dim]")
-        if key in found.narrow_most:
+        if key not in found.narrow_most:
+            out.print(f"[dim]no single measurement narrows the range of {HEADINGS[key]} by one percent[/dim]")
+        else:
             best = found.narrow_most[key]
             low, high = (written(v, unit) for v in best["range"])
             less, more = (written(v, unit) for v in best["narrowed"])
@@ -80,6 +82,11 @@ def draw_tornado(found: Explanation) -> None:
                 out.print(
                     f"[dim]of the chip's own figures: {escape(own['sentence'][0].lower() + own['sentence'][1:])}[/dim]"
                 )
+    if any(rows for rows in found.tornado.values()):
+        out.print(
+            "\n[dim]stack.model_error is what the formulas themselves may be off: figures measured on such a "
+            "deployment, given to `planner calibrate`, narrow it. The first input of a group moves most.[/dim]"
+        )
 
 
 def bars(rows: list[dict[str, Any]], unit: str) -> list[str]:

@@ -19,7 +19,10 @@ def draw_solution(found: Solution) -> None:
 
     out.print(f"[bold]{found.model} on {found.system}[/bold], stack {found.stack}, {found.layout}")
     out.print(f"[bold]{escape(found.sentence)}[/bold]")
-    out.print(f"there: {escape(found.metric)} {escape(found.words['reached'])}")
+    at_centre = "" if found.confidence_fraction is None else ", at the central values of all other inputs"
+    out.print(f"there: {escape(found.metric)} {escape(found.words['reached'])}{at_centre}")
+    if found.close:
+        out.print(f"[bold]note:[/bold] {escape(found.close)}")
     if found.met_fraction is not None and found.reached_range and found.reached_range[0] != found.reached_range[1]:
         met = f"the target is met in {share(found.met_fraction)} of them"
         out.print(f"over draws of the other uncertain inputs: {escape(found.words['between'])}; {met}")

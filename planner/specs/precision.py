@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.errors import UnknownName, nearest
+from planner.errors import BadSpec, UnknownName, nearest
 from planner.kinds.feedforward.moe import Moe
 from planner.specs.model import Model
 
@@ -22,7 +22,7 @@ PRECISIONS = (*WHOLE, *EXPERTS, *MIXED)
 
 
 def in_precision(model: Model, name: str | None) -> Model:
-    """The model stored that way; None is as shipped. Raises UnknownName.
+    """The model stored that way; None is as shipped. Raises UnknownName, BadSpec.
 
     fp8, int8, bf16 ...: every matrix. nvfp4: every matrix but those of latent attention, which such checkpoints keep.
     nvfp4-experts ...: routed experts alone. w4a8: int4 experts, int8 elsewhere.
@@ -31,6 +31,10 @@ def in_precision(model: Model, name: str | None) -> Model:
         return model
     if name not in PRECISIONS:
         raise UnknownName("weights", f"unknown precision {name!r}", nearest(name, PRECISIONS))
+    if name in EXPERTS and not any(isinstance(feed, Moe) for feed in model.feed_forward.values()):
+        raise BadSpec(
+            "weights", f"{model.name} has no experts to store as {name}", "name a precision of the whole model"
+        )
     if name in EXPERTS:
         return rebuilt(model, None, EXPERTS[name])
     rest, experts = MIXED.get(name, (name, name))

@@ -27,6 +27,8 @@ from planner.quantities import Say
 from planner.record import Count
 from planner.roofline import fixed, operator
 
+LATENT = "latent experts, arXiv:2607.24653"
+
 
 class Moe(FeedForwardRecord):
     """Sizes of an MoE layer.
@@ -165,8 +167,11 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
     activation = on.stack.activation_value_bytes
     product_tokens = load.tokens + apart * (load.entering - load.tokens)
     shared = dense_product(say, "shared", "shared experts", [moe.held["tp"]], load.tokens, on)
-    whole = "router and latent projections, copied on every rank"
-    copied = dense_product(say, "latent", whole, [moe.held["copied"]], product_tokens, on)
+    latent = say if moe.latent is None else say.citing(LATENT)
+    whole = (
+        "router, copied on every rank" if moe.latent is None else "router and latent projections, copied on every rank"
+    )
+    copied = dense_product(latent, "latent", whole, [moe.held["copied"]], product_tokens, on)
     routed = experts(say, moe, load, on)
     travelling = say("travelling", apart * load.entering * moe.copies, "copies sent by this chip's tokens")
     spread = None
@@ -186,7 +191,7 @@ def layer(say: Say, moe: Any, load: Any, on: Any) -> Q:
     time = shared + copied + routed + dispatch + combine + reduce
     if moe.latent is not None:
         time = time + all_reduce(
-            say, "latent_reduce", "latent expert outputs where every rank holds every token",
+            latent, "latent_reduce", "latent expert outputs where every rank holds every token",
             load.tokens * wide * activation, on.ranks.stage, on, when=1 - apart,
         )  # fmt: skip
     hidden = on.stack.overlap * minimum(dispatch + combine, routed + shared + copied + load.beside)
@@ -247,6 +252,6 @@ def tp_problem(moe: Moe, tp: int) -> str | None:
 
 
 KIND = FeedForwardKind(
-    record=Moe, reference="arXiv:2401.06066; arXiv:2607.24653 (latent experts)", weights=weights, share=share,
+    record=Moe, reference="DeepSeekMoE, arXiv:2401.06066", weights=weights, share=share,
     sizes=sizes, layer=layer, working=working, exchanged=exchanged, tp_problem=tp_problem,
 )  # fmt: skip
