@@ -167,7 +167,7 @@ def test_the_command_prints_and_gives_json(cli: Cli, written: Callable[..., str]
     for word in ("claimed", "alone", "holds in", "assumption", "decode step", "exponent"):
         assert word in drawn.out
     data = cli("claims", name, "--json").json
-    assert list(data) == ["claim", "cases", "holds", "shares", "notes", "length"]
+    assert list(data) == ["claim", "cases", "holds", "shares", "verdict", "notes", "length"]
     assert set(data["cases"][0]) == {"assumptions", "fits", "holds", "ttft", "decode_per_chip"}
 
 
@@ -236,6 +236,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
          "assumptions.before_e": {"title": "w", "choices": {"a": {"weights": "int8"}}}}, "no such rate"),
     "length-beyond-the-context": ({"length.longest": 4194304}, "length"),
     "workload-key": ({"workload": {"osll": 3}}, "osll"),
+    "a-prompt-beside-the-assumptions": ({"workload": {"isl": 4096}}, "isl is set by the assumptions"),
+    "one-output-token": (
+        {"workload": {"osl": 1}, "claimed": {"tpot": {"ratio": 0.9, "tolerance": 0.1, "stated": "x", "unstated": "y"}}},
+        "no time between tokens"),
 }  # fmt: skip
 
 
@@ -266,3 +270,19 @@ def test_shipped_claims_read() -> None:
         assert claim.name == path.stem
     with pytest.raises(BadInput):
         read_claim("none")
+
+
+def test_a_claim_nothing_fits_is_infeasible(cli: Cli, written: Callable[..., str]) -> None:
+    """A valid question without an answer: exit code 3, the reason still printed and in the JSON."""
+    path = written(**{"assumptions.load.choices": {"a": {"requests_per_chip": 99999}}})
+    done = cli("claims", path)
+    assert done.code == 3
+    assert "no case fits: nothing can be said" in done.out
+    assert cli("claims", path, "--json").json["verdict"] == "no case fits: nothing can be said"
+
+
+def test_the_verdict_says_how_many_and_the_reference(shipped: Claims) -> None:
+    holds = shipped.holds
+    assert f"possible, not shown: {holds['count']:,} of the {holds['of']:,} cases" in shipped.verdict
+    assert f"ttft x {shipped.cases[0]['ttft']['together']:.3g}" in shipped.verdict
+    assert "the reference case does not" in shipped.verdict

@@ -220,3 +220,42 @@ def test_one_layout_spelled_twice_is_refused(cli: Cli) -> None:
     done = cli("compare", "kimi-k3", *flags, "--layout", "TP8 DP8|tp8,dp8,ep64")
     assert done.code == 2
     assert done.err == "compare: TP8 DP8 EP64 is there twice; give each once\n"
+
+
+def test_the_bill_turns_elsewhere_than_the_step(cli: Cli) -> None:
+    """FP8 experts compute faster and read more: with prefill they are cheaper at a smaller batch than the step says."""
+    found = cli("break-even", "experts", "gpt-oss-120b", "--on", "h100-8", "--layout", "TP8", "--json").json
+    at = {(c["title"].split(" by ")[0], c["sides"][1]): c["crossings"][0]["at"] for c in found["crossings"]}
+    assert at["bill per output token as served", "fp8"] < at["decode step alone", "fp8"]
+    flags = ("--on", "h100-8", "--layout", "TP8", "--isl", "8k", "--osl", "1k")
+    turn = int(at["bill per output token as served", "fp8"])
+    for load, cheaper in ((turn, True), (turn - 1, False)):
+        pair = cli("compare", "gpt-oss-120b", *flags, "--concurrency", str(load), "--weights",
+                   "mxfp4-experts,fp8-experts", "--json").json["variants"]  # fmt: skip
+        assert (pair[1]["ratios"]["cost.usd_per_million_output_tokens"] < 1) is cheaper
+
+
+def test_a_crossing_beyond_memory_says_so(cli: Cli) -> None:
+    shown = cli("break-even", "tp-ep", "deepseek-v3", "--on", "h200-8", "--layout", "TP8").out
+    assert "(out of reach: " in shown
+    nothing = cli("break-even", "experts", "kimi-k3", "--on", "h200-8", "--layout", "TP8")
+    assert nothing.code == 3
+    assert "0 and 0 requests fit" in nothing.out
+
+
+def test_supernode_spreads_no_more_ranks_than_experts(cli: Cli) -> None:
+    done = cli("break-even", "supernode", "minimax-m1", "--on", "zhenwu-m890-supernode", "--layout", "TP1", "--json")
+    assert done.json["crossings"][-1]["high"] == 32
+
+
+def test_a_stage_that_cannot_be_cut_both_ways_is_named(cli: Cli) -> None:
+    done = cli("break-even", "tp-ep", "deepseek-v3", "--on", "zhenwu-m890-supernode", "--layout", "DP64")
+    assert done.code == 2
+    assert "its stages of 64 chips cannot have TP64 in the experts" in done.err
+
+
+def test_experts_of_a_model_without_any_are_refused(cli: Cli) -> None:
+    job = ("--on", "h200-8", "--layout", "TP8", "--isl", "1k", "--osl", "64", "--concurrency", "8")
+    done = cli("compare", "llama-3.1-8b", *job, "--weights", "fp8-experts,bf16-experts")
+    assert done.code == 2
+    assert "has no experts" in done.err

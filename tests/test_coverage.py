@@ -68,3 +68,33 @@ def test_coverage_is_printed_and_in_json(cli: Any, found: list[Coverage], monkey
     shown = cli("validate", "--coverage").out
     assert "median high / low" in shown
     assert f"{found[0].covered_fraction * 100:.0f} %" in shown
+
+
+HEAD = "id,model,hardware,n_chips,framework,phase,metric,value,unit,tp,isl,osl,concurrency_or_batch\n"
+UNSCORED = {
+    "loaded-ttft": "a,Llama-3.1-8B,H100,8,vLLM,agg,ttft_ms,50,ms,8,1024,128,64\n",
+    "hardly-fits": "a,Llama-3.1-70B,H100,2,vLLM,agg,tpot_ms,5,ms,2,8192,1024,14\n",
+}
+
+
+@pytest.mark.parametrize("name", UNSCORED)
+def test_a_table_without_a_scored_figure_has_no_coverage(
+    cli: Any, tmp_path: Any, name: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(HEAD + UNSCORED[name], encoding="utf-8")
+    answer = cli("validate", str(path), "--coverage", "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["coverage"] == []
+    assert "no scored figure to hold ranges against" in cli("validate", str(path), "--coverage").out
+    assert not recwarn.list
+
+
+def test_tpot_of_one_output_token_is_skipped(cli: Any, tmp_path: Any) -> None:
+    path = tmp_path / "t.csv"
+    row = "{},Llama-3.1-8B,H100,8,vLLM,agg,tpot_ms,5,ms,8,1024,{},64\n"
+    path.write_text(HEAD + row.format("a", 1) + row.format("b", 9), encoding="utf-8")
+    answer = cli("validate", str(path), "--json").json
+    assert [row["id"] for row in answer["rows"]] == ["b"]
+    assert answer["skipped"][0]["id"] == "a"
+    assert "no time between tokens" in answer["skipped"][0]["reason"]

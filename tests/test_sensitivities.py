@@ -261,3 +261,33 @@ def test_draws_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planner.evaluate.ranges.BLOCK", 100)
     for key, pair in ranges(*inputs).items():
         assert np.array_equal(pair, whole[key]), key
+
+
+def test_one_more_request_in_every_group_is_a_whole_step(cli: Cli) -> None:
+    """The load is a count: beside its elasticity stands what the next whole request of every group does."""
+    flags = ("kimi-k3", "--on", "zhenwu-m890-supernode", "--layout", "TP8 DP8", "--isl", "8k", "--osl", "1k")
+    found = cli("explain", *flags, "--concurrency", "256", "--sensitivities", "--json").json["one_more"]
+    now, then = (cli("estimate", *flags, "--concurrency", str(load), "--json").json for load in (256, 264))
+    assert found["requests"] == 8
+    ratio = then["serving"]["tok_s_per_chip"] / now["serving"]["tok_s_per_chip"]
+    assert found["effect"]["tok_s_per_chip"] == pytest.approx(ratio - 1, rel=1e-9)
+    assert found["effect"]["tpot"] == pytest.approx(then["decode"]["tpot_s"] / now["decode"]["tpot_s"] - 1, rel=1e-9)
+
+
+def test_members_of_a_group_stand_by_what_they_move() -> None:
+    """The first named of a group is the one that moves the headline most by itself."""
+    point = PLAIN.point
+    for key, rows in tornado(point).items():
+        for row in rows:
+            moves = []
+            for name in row["inputs"]:
+                low, high = (headlines(set_to(point, [name], end))[key] for end in (lambda x: x.low, lambda x: x.high))
+                moves.append(abs(high - low))
+            assert moves == sorted(moves, reverse=True)
+
+
+def test_what_narrows_by_less_than_a_percent_is_not_named() -> None:
+    for best in narrow_most(PLAIN.point).values():
+        assert best["shrinks_fraction"] >= 0.01
+        assert best["input"] != "stack.model_error"
+        assert best["chip"] is None or any(name.startswith("chip.") for name in best["chip"]["inputs"])

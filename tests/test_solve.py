@@ -343,3 +343,77 @@ def test_a_bound_has_no_range_and_exact_memory_is_met_in_every_draw() -> None:
     fits = planner.solve(*on, "hbm_capacity", "memory")
     assert fits.met_fraction is not None
     assert 0 < fits.met_fraction < 1  # the runtime's memory is an estimate
+
+
+@pytest.mark.parametrize(("variable", "target"), [("hbm_bandwidth", "tpot<=35ms"), ("batch", "tpot<=60ms"),
+                                                  ("hbm_bandwidth", "tok_s_per_chip>=25")])  # fmt: skip
+def test_a_confidence_is_the_share_of_draws_that_meet_the_target(variable: str, target: str) -> None:
+    """At the answer as many draws meet it as asked; a step nearer, fewer; at the central values it is met with room."""
+    workload = planner.Workload(isl=8192, osl=1024, concurrency=64)
+    on = ("kimi-k3", "zhenwu-m890-supernode", "TP8 DP8 EP64", workload, variable, target)
+    plain, sure = planner.solve(*on), planner.solve(*on, confidence=0.7)
+    assert plain.confidence_fraction is None
+    assert plain.met_fraction is not None
+    assert sure.met_fraction is not None
+    assert plain.met_fraction < 0.7 <= sure.met_fraction < 0.7 + (0.01 if variable == "hbm_bandwidth" else 0.1)
+    assert (sure.value > plain.value) is (sure.extreme == "smallest")
+    assert "in 70 % of the draws" in sure.sentence
+
+
+BESIDE = {
+    "out-of-range": (["--for", "hbm_bandwidth", "--target", "tpot<=30ms", "--confidence", "9"], 2, "not within 0.5"),
+    "no-number": (["--for", "hbm_bandwidth", "--target", "tpot<=30ms", "--confidence", "much"], 2, "is not a number"),
+    "bound": (["--for", "batch", "--target", "bound=compute", "--confidence", "90%"], 2, "leave it out"),
+    "too-sure": (["--for", "hbm_bandwidth", "--target", "tpot<=30ms", "--confidence", "99%"], 3, "however large it is"),
+    "floor": (["--for", "hbm_bandwidth", "--target", "decode_moe_experts_floor_s<=50us"], 2, "unknown metric"),
+    "search-ends": (["--for", "price", "--target", "usd>=1e8"], 3, "where the search ends"),
+    "digits": (["--for", "price", "--target", "usd<=1_0"], 2, "is not a number"),
+    "other-digits": (["--for", "price", "--target", "usd<=\u0661\u0660"], 2, "is not a number"),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_what_a_breaker_found_is_one_line(cli: Cli, case: str) -> None:
+    flags, code, part = BESIDE[case]
+    job = ("--on", "zhenwu-m890-supernode", "--layout", "TP8 DP8", "--isl", "8k", "--osl", "1k", "--concurrency", "64")
+    done = cli("solve", "kimi-k3", *job, *flags)
+    assert done.code == code
+    assert not done.out
+    assert part in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_tpot_is_sought_from_two_output_tokens_on() -> None:
+    """One output token has no time between tokens: refused where it is given, left out where it is searched."""
+    on = ("kimi-k3", "zhenwu-m890-supernode", "TP8 DP8")
+    one = planner.Workload(isl=8192, osl=1, concurrency=64)
+    for asked in ("tpot<=5s", "serving_tpot_s<=5s", "decode.tpot_s<=5s"):
+        with pytest.raises(planner.PlannerError, match="no time between tokens"):
+            planner.solve(*on, one, "hbm_bandwidth", asked)
+    found = planner.solve(*on, planner.Workload(isl=8192, osl=1024, concurrency=64), "osl", "tpot<=100ms")
+    assert found.value >= 2
+
+
+def test_variables_stay_within_what_a_workload_may_say() -> None:
+    on = ("deepseek-v3", "h200-8", "TP8")
+    drafted = planner.Workload(isl=1024, osl=1024, concurrency=8, draft_tokens=3, accepted_length=2)
+    assert planner.solve(*on, drafted, "draft_tokens", "tpot<=10s").value == 64
+    job = planner.Workload(isl=1024, osl=64, concurrency=8)
+    case = case_of(*on[:2])
+    point = point_of(case, Layout.parse(on[2], case.model), job)
+    assert variable("prefix_hit", case, job, point).high == 1 - 1 / 1024
+    assert variable("memory_fraction", case, job, point).low == 0.01
+
+
+def test_a_sought_prompt_takes_a_prefix_hit(cli: Cli) -> None:
+    job = ("--on", "zhenwu-m890-supernode", "--layout", "TP8 DP8", "--osl", "1k", "--concurrency", "64")
+    done = cli("solve", "kimi-k3", *job, "--for", "context", "--target", "memory", "--prefix-hit", "0.5", "--json")
+    assert done.code == 0
+    assert done.json["present"] is None
+    assert done.json["words"]["present"] == ""
+
+
+def test_next_to_the_best_is_said() -> None:
+    workload = planner.Workload(isl=8192, osl=1024, concurrency=64)
+    found = planner.solve("kimi-k3", "zhenwu-m890-supernode", "TP8 DP8", workload, "hbm_bandwidth", "tpot<=20ms")
+    assert found.close.startswith("within 0.21 % of the best any value gives")

@@ -79,7 +79,11 @@ def break_even(
         arrivals="steady", memory_fraction=None, prefix_hit="0", routing_skew="1", draft_tokens="0",
         accepted_length="1", vision=False,
     )  # fmt: skip
-    emit(cross(name, model, on, layout, workload, stack=stack), as_json, draw_break_even)
+    found = cross(name, model, on, layout, workload, stack=stack)
+    emit(found, as_json, draw_break_even)
+    loads = [crossing.fits for crossing in found.crossings if crossing.fits is not None]
+    if loads and not any(max(fits) for fits in loads):
+        raise typer.Exit(int(ExitCode.INFEASIBLE))
 
 
 def claims(
@@ -92,7 +96,10 @@ def claims(
     from planner.evidence.claims import claims as weigh
     from planner.report.claims import draw_claims
 
-    emit(weigh(path), as_json, draw_claims)
+    found = weigh(path)
+    emit(found, as_json, draw_claims)
+    if not found.holds["of"]:
+        raise typer.Exit(int(ExitCode.INFEASIBLE))
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {"compare": compare, "break-even": break_even, "claims": claims}

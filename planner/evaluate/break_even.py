@@ -1,12 +1,13 @@
 """Break-evens: from which context, batch or EP size on one way is cheaper than another.
 
     attention   one layer of the model's recurrent attention against the same layer as full attention, by context
-    experts     experts in MXFP4, FP8 and BF16, by requests of an attention group
-    tp-ep       experts whole on their ranks (EP) against every expert cut over all ranks (TP), by the same
+    experts     experts in MXFP4, FP8 and BF16, by requests of an attention group: the step, and the bill as served
+    tp-ep       experts whole on their ranks (EP) against every expert cut over all ranks (TP), likewise
     supernode   one scale-up domain against ordinary servers of 8 chips, by the same and by EP size
 
-Compared is the decode step (attention: one layer of it), or its chip time per token where chips or batch differ.
-Limits: nothing is said of quality. A batch may be larger than what fits: the note says how many requests do.
+Compared is the decode step alone (attention: one layer of it), or its chip time per token where chips or batch differ;
+and, by formats and by TP against EP, the whole bill per output token with the prefill in it, which may turn elsewhere.
+Limits: nothing is said of quality. A batch may be larger than what fits: the answer says so.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ SERVER = 8
 """Chips of an ordinary server."""
 SHORTEST, MOST_IN_GROUP, MOST_PER_CHIP = 1024, 4096, 256
 STEP = "decode_step_s"
+COMPARED = (("decode step alone", STEP), ("bill per output token as served", "serving_cost_output_usd"))
+"""What two ways are compared by, in words and as a quantity."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Asked:
             return time if per == "group" else [t / value for t, value in zip(time, values, strict=True)]
 
         (fits,) = at_values(point, "ask.concurrency", [1], "memory_requests")
-        return Side(cost, int(fits) * found.dp, found.chips)
+        return Side(cost, int(fits) * found.dp, found.chips, found.dp)
 
     def context(self, model: Model, quantity: str) -> Cost:
         """One side's cost over the cached tokens of a request, the mean of a decode."""
@@ -82,11 +85,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Side:
-    """A cost over the batch, the requests that fit, and the chips."""
+    """A cost over the batch, the requests that fit, the chips and the attention groups."""
 
     cost: Cost
     fits: int
     chips: int
+    groups: int
 
 
 def at_values(point: Any, name: str, values: list[Any], quantity: str) -> list[float]:
@@ -151,16 +155,20 @@ def with_experts(asked: Asked, name: str) -> None:
 def experts(asked: Asked, layout: Layout) -> list[Crossing]:
     """MXFP4 against FP8, and against BF16."""
     with_experts(asked, "experts")
-    sides = {name: asked.batch(in_precision(asked.model, f"{name}-experts"), asked.system, asked.layout)
-             for name in ("mxfp4", "fp8", "bf16")}  # fmt: skip
-    return [versus("decode step by format of the experts", ("mxfp4", other), sides["mxfp4"], sides[other])
-            for other in ("fp8", "bf16")]  # fmt: skip
+    models = {name: in_precision(asked.model, f"{name}-experts") for name in ("mxfp4", "fp8", "bf16")}
+    return [
+        versus(f"{title} by format of the experts", ("mxfp4", other), *(
+            asked.batch(models[name], asked.system, asked.layout, quantity) for name in ("mxfp4", other)))
+        for title, quantity in COMPARED for other in ("fp8", "bf16")
+    ]  # fmt: skip
 
 
 def versus(title: str, names: tuple[str, str], first: Side, second: Side) -> Crossing:
     """A crossing over requests of a group, with what fits."""
-    note = f"{first.fits:,} and {second.fits:,} requests fit"
-    return crossing(title, "requests of a group", names, (first.cost, second.cost), 1, MOST_IN_GROUP, note)
+    fits = (first.fits // first.groups, second.fits // second.groups)
+    note = f"{first.fits:,} and {second.fits:,} requests fit, {fits[0]:,} and {fits[1]:,} a group"
+    costs = (first.cost, second.cost)
+    return crossing(title, "requests of a group", names, costs, 1, MOST_IN_GROUP, note, fits)
 
 
 def tp_ep(asked: Asked, layout: Layout) -> list[Crossing]:
@@ -170,10 +178,19 @@ def tp_ep(asked: Asked, layout: Layout) -> list[Crossing]:
     if stage == 1:
         raise BadLayout("layout", "one chip splits nothing", "use TP x DP above 1")
     rest = [f"{key}{getattr(layout, key.lower())}" for key in ("TP", "DP", "PP", "DCP", "CP")]
-    whole = Layout.parse(" ".join([*rest, f"EP{stage}", "ETP1"]), asked.model)
-    cut = Layout.parse(" ".join([*rest, "EP1", f"ETP{stage}"]), asked.model)
-    sides = [asked.batch(asked.model, asked.system, str(one)) for one in (whole, cut)]
-    return [versus("decode step", (f"EP{stage}", f"TP{stage} in the experts"), sides[0], sides[1])]
+    ways = {f"EP{stage}": f"EP{stage} ETP1", f"TP{stage} in the experts": f"EP1 ETP{stage}"}
+    layouts = []
+    for way, keys in ways.items():
+        try:
+            layouts.append(str(Layout.parse(" ".join([*rest, keys]), asked.model)))
+        except BadLayout as error:
+            do = f"give a layout whose TP x DP allows both: {error.do}"
+            raise BadLayout("layout", f"its stages of {stage} chips cannot have {way}: {error.what}", do) from None
+    return [
+        versus(title, (f"EP{stage}", f"TP{stage} in the experts"), *(
+            asked.batch(asked.model, asked.system, one, quantity) for one in layouts))
+        for title, quantity in COMPARED
+    ]  # fmt: skip
 
 
 def servers_of(system: System) -> System:
@@ -199,16 +216,23 @@ def supernode(asked: Asked, layout: Layout) -> list[Crossing]:
         left = asked.batch(asked.model, asked.system, asked.layout, per="chip")
         right = asked.batch(asked.model, ordinary, narrow, per="chip")
         note = f"{left.fits:,} requests on {left.chips} chips and {right.fits:,} on {right.chips} fit"
+        per_chip = (left.fits // left.chips, right.fits // right.chips)
         sides = (f"{layout} in one domain", f"{narrow} in a server")
         found.append(crossing("chip time of a token, experts over the domain or inside a server", "requests a chip",
-                              sides, (left.cost, right.cost), 1, MOST_PER_CHIP, note))  # fmt: skip
+                              sides, (left.cost, right.cost), 1, MOST_PER_CHIP, note, per_chip))  # fmt: skip
     each = (asked.workload.concurrency or 1) / layout.chips
-    limit = asked.system.chips // tp
+    limit = most_groups(asked, tp)
     if limit > 1:
         costs = (by_groups(asked, asked.system, tp, each), by_groups(asked, ordinary, tp, each))
         found.append(crossing(f"decode step at {each:g} requests a chip, TP{tp} and EP over all of TP x DP", "DP",
                               names, costs, 1, limit, f"EP is {tp} x DP"))  # fmt: skip
     return found
+
+
+def most_groups(asked: Asked, tp: int) -> int:
+    """The most attention groups of TP `tp` over whose ranks the experts may be spread: no more ranks than experts."""
+    fewest = min(experts for _, experts, _, _ in routed(asked.model))
+    return min(asked.system.chips, fewest) // tp
 
 
 def by_groups(asked: Asked, system: System, tp: int, each: float) -> Cost:

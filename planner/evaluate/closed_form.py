@@ -13,13 +13,13 @@ from typing import Any
 import sympy
 
 from planner.errors import BadInput, UnknownName, nearest
+from planner.evaluate.inputs import LENGTHS
 from planner.evaluate.sheet import Book
 from planner.evaluate.variables import FRIENDLY
 from planner.nodes import Least, Most, Node
 
 GROUPS = {"all": ("",), "specs": ("chip.", "system.", "stack.", "kernel.", "link.")}
 """Words for many inputs -> how their names begin."""
-LENGTHS = frozenset({"ask.isl", "ask.osl"})
 WHOLE = 2.0**53
 """Floats below it are exact as whole numbers."""
 

@@ -23,7 +23,7 @@ class Crossing(Result):
     """One side against another over x. crossings: the first x at which the other side is cheaper, with who wins there.
 
     wins_first, wins_last: the cheaper side at either end of the range, or 'equal'. ratio_first, ratio_last: cost of the
-    second side over the first's.
+    second side over the first's. fits: requests that fit on either side, in x, where x is a load.
     """
 
     title: str
@@ -37,6 +37,7 @@ class Crossing(Result):
     ratio_last: float
     crossings: list[dict[str, float | str]]
     note: str = ""
+    fits: tuple[int, int] | None = None
 
     @property
     def sentence(self) -> str:
@@ -46,7 +47,13 @@ class Crossing(Result):
             if winner == "equal":
                 return f"none: equal from {self.low:,} to {self.high:,}"
             return f"none from {self.low:,} to {self.high:,}: {winner} wins"
-        return "; ".join(f"from {int(c['at']):,} on {c['wins']}" for c in self.crossings)
+        return "; ".join(f"from {int(c['at']):,} on {c['wins']}{self.beyond(float(c['at']))}" for c in self.crossings)
+
+    def beyond(self, at: float) -> str:
+        """' (beyond memory: 73 fit)' where a crossing cannot be reached on both sides."""
+        if self.fits is None or at <= min(self.fits):
+            return ""
+        return f" (out of reach: {min(self.fits):,} fit)"
 
 
 def grid(low: int, high: int) -> list[int]:
@@ -67,7 +74,14 @@ def sign(first: float, second: float) -> int:
 
 
 def crossing(
-    title: str, x: str, sides: tuple[str, str], costs: tuple[Cost, Cost], low: int, high: int, note: str = ""
+    title: str,
+    x: str,
+    sides: tuple[str, str],
+    costs: tuple[Cost, Cost],
+    low: int,
+    high: int,
+    note: str = "",
+    fits: tuple[int, int] | None = None,
 ) -> Crossing:
     """Every crossing of two costs over whole x in [low, high], exact to 1."""
     names = {-1: sides[0], 1: sides[1], 0: "equal"}
@@ -88,4 +102,4 @@ def crossing(
             found.append({"at": float(above), "wins": names[then]})
             left, before = above, then
     ends = [other / one for one, other in zip(costs[0]([low, high]), costs[1]([low, high]), strict=True)]
-    return Crossing(title, x, sides, low, high, names[signs[0]], names[signs[-1]], ends[0], ends[1], found, note)
+    return Crossing(title, x, sides, low, high, names[signs[0]], names[signs[-1]], ends[0], ends[1], found, note, fits)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.evaluate.case import Point
+from planner.evaluate.grid import evaluate
 from planner.evaluate.variables import movable
 
 QUANTITIES = {
@@ -63,3 +64,19 @@ def strongest(values: dict[str, dict[str, float | None]]) -> list[str]:
     """Inputs that move anything, the largest elasticity first."""
     size = {name: max((abs(v) for v in row.values() if v is not None), default=0.0) for name, row in values.items()}
     return sorted((name for name in size if size[name] > STILL), key=lambda name: (-size[name], name))
+
+
+def one_more(point: Point) -> dict[str, Any]:
+    """What one more request in every attention group does: how many requests that are, and key -> relative change.
+
+    The load enters through the requests of the fullest group, a whole number: between two of them the elasticity says
+    how little one request more costs while there is room, and at the next it jumps. This is a whole step.
+    """
+    requests = point.values["layout.dp"] * point.values["layout.replicas"]
+    names = frozenset(QUANTITIES.values())
+    now = evaluate(point.shape, point.values, point.raw, names)
+    load = point.values["ask.concurrency"] + requests
+    then = evaluate(point.shape, {**point.values, "ask.concurrency": load}, point.raw, names)
+    silent = {"tpot"} if point.values["ask.osl"] <= 1 else set()
+    effect = {key: float(then[name]) / float(now[name]) - 1 for key, name in QUANTITIES.items() if key not in silent}
+    return {"requests": int(requests), "effect": effect}

@@ -11,7 +11,7 @@ from planner.errors import BadInput, UnknownName, nearest
 from planner.evaluate import breakdown
 from planner.evaluate.case import Point, check_load, placed, point_of
 from planner.evaluate.estimate import HEADLINES, check_says, run
-from planner.evaluate.inputs import Case, Leaf, given, setting
+from planner.evaluate.inputs import LENGTHS, Case, Leaf, given, setting
 from planner.evaluate.results import Result
 from planner.evaluate.targets import METRICS
 from planner.kinds.formats import FormatName
@@ -41,7 +41,8 @@ class Explanation(Result):
     read, or, where one quantity is asked for, what that one reads; references likewise. closed_form: the quantity as
     one formula in the inputs asked for: {inputs, formula, numpy, latex}. model: facts of the
     model that need no layout. growth: per context the time of every part, and its exponent between neighbours.
-    elasticities: input -> headline -> d ln headline / d ln input; kinks: where the two sides differ. tornado: headline
+    elasticities: input -> headline -> d ln headline / d ln input; kinks: where the two sides differ. one_more: what one
+    more request in every attention group does. tornado: headline
     -> what each source of uncertainty does; narrow_most: headline -> the source to measure. Empty unless asked for.
     """
 
@@ -64,6 +65,7 @@ class Explanation(Result):
     growth: list[dict[str, Any]]
     elasticities: dict[str, dict[str, float | None]]
     kinks: list[dict[str, Any]]
+    one_more: dict[str, Any]
     tornado: dict[str, list[dict[str, Any]]]
     narrow_most: dict[str, dict[str, Any]]
 
@@ -132,12 +134,12 @@ def explain(
 
 def moved_by(point: Point, sensitivities: bool, tornado: bool, draws: int | None) -> dict[str, Any]:
     """What moves the headlines, as far as it is asked for."""
-    found: dict[str, Any] = {"elasticities": {}, "kinks": [], "tornado": {}, "narrow_most": {}}
+    found: dict[str, Any] = {"elasticities": {}, "kinks": [], "one_more": {}, "tornado": {}, "narrow_most": {}}
     if sensitivities:
-        from planner.evaluate.elasticity import elasticities
+        from planner.evaluate.elasticity import elasticities, one_more
 
         known = elasticities(point)
-        found |= {"elasticities": known.values, "kinks": known.kinks}
+        found |= {"elasticities": known.values, "kinks": known.kinks, "one_more": one_more(point)}
     if tornado:
         from planner.evaluate import tornado as bars
         from planner.evaluate.ranges import draws_of
@@ -161,7 +163,8 @@ def sheet_of(point: Point) -> Any:
 def inputs_of(book: Any, name: str) -> set[str]:
     """The inputs a quantity and all it is made of read."""
     read = {str(symbol) for row in book.needs((name,)) for symbol in book.expression(row).free_symbols}
-    return {dotted for dotted, symbol in book.inputs.items() if symbol in read}
+    found = {dotted for dotted, symbol in book.inputs.items() if symbol in read}
+    return found | LENGTHS if "ask.length" in found else found
 
 
 def quantities(say: Say, book: Any, only: str | None, formulas: bool) -> dict[str, dict[str, Any]]:

@@ -27,6 +27,8 @@ from planner.specs.stack import ExpectedError, Stack
 from planner.specs.workload import Workload
 from planner.stages import DRAFT, LAST, heaviest, whole_model
 
+LENGTHS = frozenset({"ask.isl", "ask.osl"})
+"""What `ask.length` is the sum of, unless it is asked for apart."""
 TAIL = 1 - math.sqrt(2 * 0.05)
 """Where a draw's 5th and 95th percentile lie between a leaf's value and its ends (planner.evaluate.ranges.spread)."""
 BASES = ("layer_time", "step_time", "request_time", "first_token_time", "prefill_factor")

@@ -52,6 +52,7 @@ class Claims(Result):
     cases: list[dict[str, Any]]
     holds: dict[str, Any]
     shares: dict[str, dict[str, dict[str, float]]]
+    verdict: str
     notes: list[str]
     length: dict[str, Any] | None
 
@@ -297,7 +298,25 @@ def answer(claim: Claim, priced: Priced, length: dict[str, Any] | None) -> Claim
         "assumptions": {axis: found.title for axis, found in claim.assumptions.items()},
     }
     told = notes(claim, counts, shares, cases, length)
-    return Claims(stated, cases, counts, shares, told, length)
+    return Claims(stated, cases, counts, shares, verdict(claim, counts, cases[0]), told, length)
+
+
+def verdict(claim: Claim, counts: dict[str, Any], reference: dict[str, Any]) -> str:
+    """The answer in one sentence."""
+    holds, of = counts["count"], counts["of"]
+    if not of:
+        return "no case fits: nothing can be said"
+    if not holds:
+        return f"not reproduced: none of the {of:,} cases that fit meets every stated ratio"
+    if holds == of:
+        return f"holds in every one of the {of:,} cases that fit"
+    found = ", ".join(
+        f"{metric} x {reference[metric]['together']:.3g}" for metric in claim.claimed if metric in reference
+    )
+    does = "meets them" if reference["holds"] else "does not"
+    case = f"the reference case {does} ({found})" if found else "the reference case does not fit"
+    share = f"{holds:,} of the {of:,} cases that fit ({holds / of * 100:.2g} %)"
+    return f"possible, not shown: {share} meet every stated ratio; {case}"
 
 
 def by_assumption(claim: Claim, choices: list[dict[str, str]], holds: Array, fits: Array) -> dict[str, Any]:

@@ -23,6 +23,7 @@ def draw_claims(found: Claims) -> None:
         out.print(f"claimed: {escape(stated['stated'])} ({metric} x {tolerance})", highlight=False)
     names = ", ".join(f"{name} {title}" for name, title in claim["changes"].items())
     out.print(f"by {escape(names)}; before: {escape(claim['baseline'])}")
+    out.print(f"[bold]{escape(found.verdict)}[/bold]", highlight=False)
     for metric in claim["claimed"]:
         draw_case(found, metric, out)
     draw_counts(found, out)

@@ -41,6 +41,8 @@ def draw_sensitivities(found: Explanation) -> None:
             "[dim]a | b: a ceiling or a largest-of turns exactly here; a as the input shrinks, b as it grows[/dim]"
         )
     out.print(f"[dim]and {weaker} weaker ones; --json lists every input[/dim]")
+    changes = ", ".join(f"{HEADINGS[key]} {change * 100:+.1f} %" for key, change in found.one_more["effect"].items())
+    out.print(f"one more request in every attention group, {found.one_more['requests']:,} in all: {changes}")
 
 
 def elasticity(value: float | None, kink: dict[str, Any] | None) -> str:

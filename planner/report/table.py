@@ -171,7 +171,8 @@ def draw_assumptions(answer: Estimate | Fit) -> None:
     )
     for name in heads:
         rows.add_column(name, no_wrap=True)
-    for row in answer.assumptions[:ASSUMPTION_ROWS]:
+    order = sorted(answer.assumptions, key=lambda row: -max(max(map(abs, row["effect"].get(key, [0]))) for key in keys))
+    for row in order[:ASSUMPTION_ROWS]:
         unit = row["unit"]
         band = f"{show(row['low'], unit)} to {show(row['high'], unit)}"
         effects = [effect(row["effect"].get(key)) for key in keys]
@@ -205,12 +206,16 @@ def draw_estimate(answer: Estimate) -> None:
         low_high = f"{written(pair[0], unit)} to {written(pair[1], unit)}" if pair and value is not None else ""
         rows.add_row(label, written(value, unit), f"[dim]{low_high}[/dim]")
     out.print(rows)
-    out.print(f"[dim]ranges: {answer.range_basis}; expected error {answer.expected_error['basis']} "
-              f"{share(answer.expected_error['median_fraction'])} median[/dim]")  # fmt: skip
-    draw_memory(answer.memory)
+    error = answer.expected_error
+    median, wide = share(error["median_fraction"]), share(error["p90_fraction"])
     out.print(
-        f"{pool(answer.memory)}; {answer.memory.max_concurrency:,} requests of {answer.memory.length:,} tokens fit"
+        f"[dim]ranges: {answer.range_basis} ({error['basis']}: {median} median, {wide} at the 90th percentile)[/dim]"
     )
+    draw_memory(answer.memory)
+    held = answer.memory
+    admits = held.reserved_max_concurrency
+    fewer = f", of which an engine admits {admits:,}, in whole blocks" if admits < held.max_concurrency else ""
+    out.print(f"{pool(held)}; {held.max_concurrency:,} requests of {held.length:,} tokens fit{fewer}")
     for note in answer.notes:
         out.print(f"[bold]note:[/bold] {escape(note)}")
     draw_operators(answer.breakdown)
