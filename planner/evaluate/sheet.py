@@ -7,7 +7,7 @@ kernel read the sheet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy
@@ -15,7 +15,7 @@ import sympy
 from planner.evaluate.inputs import setting
 from planner.model.deployment import deployment
 from planner.model.structure import Structure
-from planner.quantities import Quantity, Say
+from planner.quantities import Operator, Quantity, Say
 
 
 class Sheet(Say):
@@ -27,10 +27,15 @@ class Sheet(Say):
 
 @dataclass(frozen=True)
 class Book:
-    """A finished sheet: quantities in order, and the symbol name of every input by its dotted name."""
+    """A finished sheet: quantities in order, and the symbol name of every input by its dotted name.
+
+    operators: rows of the breakdown in symbols; on: the inputs as symbols.
+    """
 
     rows: dict[str, Quantity]
     inputs: dict[str, str]
+    operators: list[Operator] = field(default_factory=list)
+    on: Any = None
 
     def expression(self, name: str) -> Any:
         """The formula of a quantity in terms of inputs and earlier quantities."""
@@ -69,8 +74,9 @@ def build(shape: Structure, names: list[str], raw: dict[str, Any]) -> Book:
         raise ValueError("two inputs share a symbol")
     symbols = {name: sympy.Symbol(symbol, real=True) for name, symbol in inputs.items()}
     sheet = Sheet()
-    deployment(sheet, shape, setting(shape, symbols, raw))
+    on = setting(shape, symbols, raw)
+    deployment(sheet, shape, on)
     clash = set(inputs.values()) & set(sheet.rows)
     if clash:
         raise ValueError(f"{sorted(clash)[0]} is both an input and a quantity")
-    return Book(sheet.rows, inputs)
+    return Book(sheet.rows, inputs, sheet.operators, on)
