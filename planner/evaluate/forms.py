@@ -48,6 +48,11 @@ class Term:
     sentence: str
     time_s: Any
 
+    @property
+    def uses(self) -> frozenset[str]:
+        """Symbols of its expression."""
+        return frozenset(str(s) for s in self.time_s.free_symbols)
+
 
 @dataclass(frozen=True)
 class Forms:

@@ -159,13 +159,19 @@ def quotient(top: str, below: list[str]) -> str:
 
 
 def power(expression: Any, reference: Reference) -> str:
-    """(a)^(b); a root as one, one over a as a quotient."""
+    """(a)^(b); a root as one, one over a as a quotient.
+
+    With an exponent that may be large, EXP(b*LN(a)): where a power vanishes, LibreOffice gives an error and not 0.
+    """
     base, exponent = expression.args
     if exponent.is_Rational and exponent < 0:
         return quotient("1", [bracketed(base**-exponent, reference)])
     if exponent == sympy.S.Half:
         return f"SQRT({written(base, reference)})"
-    return f"{bracketed(base, reference)}^{bracketed(exponent, reference)}"
+    under, above = bracketed(base, reference), bracketed(exponent, reference)
+    if exponent.is_number:
+        return f"{under}^{above}"
+    return f"IF({under}>0,EXP({above}*LN({under})),{under}^{above})"
 
 
 def piecewise(expression: Any, reference: Reference) -> str:
