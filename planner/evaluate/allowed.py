@@ -19,6 +19,7 @@ from planner.layout import (
     expert_problem,
     fewest_redundant,
     head_problem,
+    head_refusal,
     listed,
     routed,
     stage_problem,
@@ -39,10 +40,9 @@ class Table:
     columns: dict[str, list[Any]]
 
 
-def told(*problems: Problem | None) -> str:
-    """The first problem as a sentence, '' where there is none."""
-    first = next((problem for problem in problems if problem), None)
-    return f"{first[1]}; {first[2]}" if first else ""
+def told(problem: Problem | None) -> str:
+    """A problem as a sentence, '' where there is none."""
+    return f"{problem[1]}; {problem[2]}" if problem else ""
 
 
 def judged(name: str, values: Iterable[int], problems: list[str]) -> dict[str, list[Any]]:
@@ -70,7 +70,12 @@ def tables(model: Model, chips: int, slots: int) -> dict[str, Table]:
 def tensor(model: Model, chips: int) -> dict[str, Table]:
     """TP by heads and widths; which DCP finds copies of the cache to split."""
     degrees = range(1, chips + 1)
-    wrong = [told(head_problem(tp, model), width_problem(tp, model)) for tp in degrees]
+    advice = next((problem[2] for tp in degrees if (problem := head_problem(tp, model))), "")
+    heads = [head_refusal(tp, model) for tp in degrees]
+    wrong = [
+        told(("heads", what, advice) if what else width_problem(tp, model))
+        for tp, what in zip(degrees, heads, strict=True)
+    ]
     splits = {
         tp: tuple(dcp for dcp in divisors(tp) if not context_problem(Layout(tp=tp, dcp=dcp), model))
         for tp, problem in zip(degrees, wrong, strict=True)

@@ -153,4 +153,3 @@ def structural(point: Point, workload: Workload) -> list[Entry]:
 def plain(value: object) -> str:
     """A word, a flag or an absence as text."""
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-

@@ -12,7 +12,9 @@ FIRST = 4
 
 def write(page: Page, tables: dict[str, Table]) -> dict[str, str]:
     """Write the tables side by side; returns the defined name of every column with its range."""
-    page.text(0, 0, "Values a layout may take, worked out by the planner's own rules. Looked up; not for editing.", "note")
+    page.text(
+        0, 0, "Values a layout may take, worked out by the planner's own rules. Looked up; not for editing.", "note"
+    )
     found: dict[str, str] = {}
     column = 0
     for key, table in tables.items():

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from planner.evaluate.entries import WORDS, Bounds, Entry
-from planner.layout import routed
+from planner.layout import fewest_redundant, routed
 from planner.record import LARGEST
 from planner.report.workbook.formula import fitting, quoted
-from planner.report.workbook.keys import following, held, not_whole, problem, usual
+from planner.report.workbook.keys import Cell, following, held, not_whole, problem, usual
 from planner.report.workbook.names import CHECK, CHECK_LAYOUT, CHECK_VALUES, LEGAL, named
 from planner.report.workbook.style import EDIT, FIXED, FOLLOWS, WORD, Page, place
 from planner.search.workbook import Contents
 
 HELP = (
-    "Edit the yellow cells; every other sheet follows. Grey cells follow from others. Grey letters are built in: another "
-    "value needs a new workbook."
+    "Edit the yellow cells; every other sheet follows. Grey cells follow from others. Grey letters are built in: "
+    "another value needs a new workbook."
 )
 HEADS = ("input", "value", "unit", "low", "high", "status", "source", "check")
 LISTED = {"layout.tp": "tp", "layout.ep": "ep", "layout.etp": "etp", "layout.pp": "pp"}
@@ -52,18 +52,16 @@ def write(page: Page, contents: Contents) -> dict[str, str]:
     page.heads(FIRST - 1, *HEADS)
     ordered = sorted(contents.entries, key=lambda entry: [*SECTIONS.values(), BUILT_IN].index(section(entry)))
     row, heading = FIRST, ""
-    typed: list[int] = []
     for entry in ordered:
         if section(entry) != heading:
             heading = section(entry)
             page.text(row, NAME, heading, "section")
             row += 1
         names[cell(entry.name)] = page.at(row, VALUE)
-        line(page, row, entry, moe)
+        line(page, row, entry, contents)
         rule = check(entry, contents)
         if rule:
             page.formula(row, CHECKED, fitting("=" + rule, entry.name), "", look="check")
-            typed.append(row)
         row += 1
     checks = f"{place(FIRST, CHECKED, fixed=True)}:{place(row, CHECKED, fixed=True)}"
     count = f'COUNTIF({checks},"?*")'
@@ -76,7 +74,7 @@ def write(page: Page, contents: Contents) -> dict[str, str]:
     return names
 
 
-def line(page: Page, row: int, entry: Entry, moe: bool) -> None:
+def line(page: Page, row: int, entry: Entry, contents: Contents) -> None:
     """One input with its range and where it comes from."""
     page.text(row, NAME, entry.name)
     page.text(row, UNIT, "" if entry.unit == "word" else entry.unit)
@@ -85,7 +83,7 @@ def line(page: Page, row: int, entry: Entry, moe: bool) -> None:
     if entry.low != entry.high:
         page.number(row, LOW, entry.low, entry.unit)
         page.number(row, HIGH, entry.high, entry.unit)
-    value(page, row, VALUE, entry, formula_of(entry, cell, moe), entry.value)
+    value(page, row, VALUE, entry, formula_of(entry, cell, contents), entry.value)
     validation = allowed(entry)
     if validation:
         page.sheet.data_validation(row, VALUE, row, VALUE, validation)
@@ -102,11 +100,16 @@ def value(page: Page, row: int, column: int, entry: Entry, formula: str | None, 
         page.number(row, column, now, entry.unit, look)
 
 
-def formula_of(entry: Entry, at: Any, moe: bool) -> str | None:
-    """What an input follows from, or None where it is typed."""
+def formula_of(entry: Entry, at: Cell, contents: Contents) -> str | None:
+    """What an input follows from, or None where it is typed, as redundant experts beyond the fewest are."""
+    model, layout = contents.case.model, contents.model.layout
     if entry.name.startswith("layout.stage"):
         return held(entry.name, at)
-    return following(at).get(entry.name) if entry.role == "follows" else usual(at, moe).get(entry.name)
+    if entry.role == "follows":
+        return following(at).get(entry.name)
+    if entry.name == "layout.red" and layout.red != fewest_redundant(layout.ep, model):
+        return None
+    return usual(at, bool(routed(model))).get(entry.name)
 
 
 def check(entry: Entry, contents: Contents) -> str:

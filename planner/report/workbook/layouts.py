@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from planner.evaluate.entries import KEYS, Entry
+from planner.evaluate.entries import KEYS
 from planner.layout import routed
 from planner.report.workbook.formula import fitting
 from planner.report.workbook.headlines import FITS, HEADLINES, fits, fits_now, headline, now, unit
 from planner.report.workbook.inputs import allowed, cell, formula_of, value
-from planner.report.workbook.keys import Cell, problem
+from planner.report.workbook.keys import problem
 from planner.report.workbook.model import reference, text_of
 from planner.report.workbook.names import CHECK_VALUES, LEGAL
 from planner.report.workbook.style import FOLLOWS, Page, place
@@ -22,6 +20,8 @@ HELP = (
 FIRST, LEFT = 4, 2
 """Row of the first key, column of the first layout."""
 CHECK = "check"
+COLUMN = "\0"
+"""Stands for the letter of a column in formulas that all columns share."""
 
 
 def rows_of(contents: Contents) -> dict[str, int]:
@@ -46,14 +46,14 @@ def rows_of(contents: Contents) -> dict[str, int]:
 def write(page: Page, contents: Contents) -> dict[str, int]:
     """Write one column per layout; returns the row of everything a column has."""
     rows = rows_of(contents)
-    entries = {entry.name: entry for entry in contents.entries}
     page.widths(46, 9, *(20 for _ in contents.columns))
     page.text(0, 0, f"{contents.case.model.name} on {contents.case.system.name}: layouts side by side", "title")
     page.text(1, 0, HELP, "note")
     page.heads(FIRST - 1, "as planned", "unit", *(str(column.layout) for column in contents.columns))
     labels(page, contents, rows)
+    texts = formulas(contents, rows)
     for place_, column in enumerate(contents.columns, LEFT):
-        one(page, contents, rows, entries, place_, column)
+        one(page, contents, rows, texts, place_, column)
     page.sheet.freeze_panes(FIRST, LEFT)
     return rows
 
@@ -73,46 +73,50 @@ def labels(page: Page, contents: Contents, rows: dict[str, int]) -> None:
             page.text(row, 1, unit(name))
 
 
-def one(
-    page: Page, contents: Contents, rows: dict[str, int], entries: dict[str, Entry], column: int, layout: Column
-) -> None:
-    """One column: keys, check, headlines, stages, quantities."""
-    moe, values = bool(routed(contents.case.model)), layout.point.values
+def formulas(contents: Contents, rows: dict[str, int]) -> dict[str, str]:
+    """The formula of every row that has one, with COLUMN for the letter of its column: the same in all of them."""
+    moe = bool(routed(contents.case.model))
     symbols = {symbol: name for name, symbol in contents.symbols.items()}
     shared = reference(contents)
 
     def own(name: str) -> str:
-        """The cell of a key or the batch in this column, else the input shared by all."""
-        return place(rows[name], column) if name in rows else cell(name)
+        """The cell of a key or the batch in the column, else the input shared by all."""
+        return f"{COLUMN}{rows[name] + 1}" if name in rows else cell(name)
 
     def at(symbol: str) -> str:
-        """The cell of a symbol in this column, else its defined name."""
+        """The cell of a symbol in the column, else its defined name."""
         name = symbols.get(symbol, symbol)
-        return place(rows[name], column) if name in rows else shared(symbol)
+        return f"{COLUMN}{rows[name] + 1}" if name in rows else shared(symbol)
 
-    for name in (name for name in rows if name in entries):
-        entry = replace(entries[name], value=values[name])
-        formula = "=" + cell(name) if name == "layout.lent" else formula_of(entry, own, moe)
-        value(page, rows[name], column, entry, formula, values[name])
-        validation = allowed(entry)
-        if validation:
-            page.sheet.data_validation(rows[name], column, rows[name], column, validation)
+    found = {entry.name: formula_of(entry, own, contents) for entry in contents.entries if entry.name in rows}
+    texts = {name: text for name, text in found.items() if text is not None}
+    texts["layout.lent"] = "=" + cell("layout.lent")
     rule = problem(own, moe, contents.case.system.chips, CHECK_VALUES, LEGAL)
-    page.formula(rows[CHECK], column, fitting("=" + rule, CHECK), LEGAL, look="check")
-    heads(page, contents, rows, column, layout, at)
-    for name in (name for name in rows if name in contents.formulas):
-        found = contents.formulas[name]
-        text = text_of(found, at)
-        page.formula(rows[name], column, text, layout.quantities[name], found.quantity.unit, FOLLOWS)
+    texts[CHECK] = fitting("=" + rule, CHECK)
+    texts |= {label: headline(name, at, own(CHECK), cell("ask.osl")) for label, name in HEADLINES.items()}
+    texts[FITS] = fits(at, own(CHECK))
+    return texts | {name: text_of(contents.formulas[name], at) for name in rows if name in contents.formulas}
 
 
-def heads(
-    page: Page, contents: Contents, rows: dict[str, int], column: int, layout: Column, at: Cell
+def one(
+    page: Page, contents: Contents, rows: dict[str, int], texts: dict[str, str], column: int, layout: Column
 ) -> None:
-    """The headlines of a column."""
-    check, osl = place(rows[CHECK], column), cell("ask.osl")
-    asked = layout.point.values["ask.osl"]
-    for label, quantity in HEADLINES.items():
-        text = headline(quantity, at, check, osl)
-        page.formula(rows[label], column, text, now(quantity, layout.quantities, asked), unit(quantity), "headline")
-    page.formula(rows[FITS], column, fits(at, check), fits_now(layout.quantities), look="headline")
+    """One column: keys, check, headlines, stages, quantities."""
+    entries = {entry.name: entry for entry in contents.entries if entry.name in rows}
+    known, values = layout.quantities, layout.point.values
+    for name, row in rows.items():
+        text = texts.get(name, "").replace(COLUMN, place(0, column)[:-1])
+        if name in entries:
+            value(page, row, column, entries[name], text or None, values[name])
+            validation = allowed(entries[name])
+            if validation:
+                page.sheet.data_validation(row, column, row, column, validation)
+        elif name == CHECK:
+            page.formula(row, column, text, LEGAL, look="check")
+        elif name == FITS:
+            page.formula(row, column, text, fits_now(known), look="headline")
+        elif name in HEADLINES:
+            shown = now(HEADLINES[name], known, values["ask.osl"])
+            page.formula(row, column, text, shown, unit(HEADLINES[name]), "headline")
+        else:
+            page.formula(row, column, text, known[name], contents.formulas[name].quantity.unit, FOLLOWS)

@@ -105,7 +105,7 @@ def memory(page: Page, contents: Contents, row: int) -> int:
 def operators(page: Page, contents: Contents, row: int) -> int:
     """Time of every operator in one decode step and in one prompt's prefill; returns the row after them."""
     at = reference(contents)
-    for place_, (phase, title) in enumerate((("decode", "One decode step"), ("prefill", "One prompt, idle system")), 1):
+    for number, (phase, title) in enumerate((("decode", "One decode step"), ("prefill", "One prompt, idle system")), 1):
         page.text(row, 0, f"{title}: time by operator, s", "section")
         page.heads(row + 1, "operator", "time", "unit", "what it does")
         first = row = row + 2
@@ -120,7 +120,7 @@ def operators(page: Page, contents: Contents, row: int) -> int:
         chart.add_series({
             "name": title, "categories": [page.name, first, 0, row - 1, 0], "values": [page.name, first, 1, row - 1, 1],
         })  # fmt: skip
-        finish(page, chart, f"{title}, s", place_, x={"reverse": True}, legend=False)
+        finish(page, chart, f"{title}, s", number, x={"reverse": True}, legend=False)
         row += 1
     return row - 1
 
@@ -142,11 +142,11 @@ def front(page: Page, contents: Contents, row: int, rows: dict[str, int], layout
     page.heads(row + 2, "layout", "tok/s per user", "tok/s per chip")
     first = row = row + 3
     osl = contents.model.point.values["ask.osl"]
-    for place_, column in enumerate(contents.columns, LEFT):
-        page.text(row, 0, f"column {place(0, place_)[:-1]} of {layouts}, planned as {column.layout}")
+    for number, planned in enumerate(contents.columns, LEFT):
+        page.text(row, 0, f"column {place(0, number)[:-1]} of {layouts}, planned as {planned.layout}")
         for target, label in ((1, PER_USER), (2, PER_CHIP)):
-            value = now(HEADLINES[label], column.quantities, osl)
-            page.formula(row, target, f"='{layouts}'!{place(rows[label], place_)}", value, "1/s")
+            value = now(HEADLINES[label], planned.quantities, osl)
+            page.formula(row, target, f"='{layouts}'!{place(rows[label], number)}", value, "1/s")
         row += 1
     live = points("layouts, live", page.name, first, row - 1)
     chart.add_series({**live, "line": {"none": True}, "marker": {"type": "diamond", "size": 9}})
