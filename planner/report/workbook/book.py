@@ -69,6 +69,9 @@ def fill(book: Any, contents: Contents) -> None:
     """All sheets and names."""
     looks: dict[tuple[str, str], Any] = {}
     pages = {name: Page(book, book.add_worksheet(name), name, looks) for name in SHEETS}
+    for page in pages.values():
+        page.sheet.set_landscape()
+        page.sheet.fit_to_pages(1, 0)
     names = inputs.write(pages["Inputs"], contents)
     names |= model.write(pages["Model"], contents)
     names |= allowed.write(pages["Allowed"], contents.tables)

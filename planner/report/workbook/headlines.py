@@ -54,6 +54,5 @@ def fits_now(quantities: dict[str, float]) -> str:
 
 
 def unit(quantity: str) -> str:
-    """The unit of a headline; a count has none."""
-    found = unit_of(quantity)
-    return "" if found == "1" else found
+    """The unit of a headline."""
+    return unit_of(quantity)

@@ -42,7 +42,7 @@ def section(entry: Entry) -> str:
 def write(page: Page, contents: Contents) -> dict[str, str]:
     """Write the entries by section; returns the defined names."""
     moe = bool(routed(contents.case.model))
-    page.widths(38, 18, 8, 12, 12, 12, 60, 44)
+    page.widths(38, 18, 9, 16, 16, 12, 60, 44)
     page.text(0, 0, f"{contents.case.model.name} on {contents.case.system.name}: inputs", "title")
     page.text(1, 0, HELP, "note")
     names: dict[str, str] = {}
@@ -61,15 +61,15 @@ def write(page: Page, contents: Contents) -> dict[str, str]:
         line(page, row, entry, contents)
         rule = check(entry, contents)
         if rule:
-            page.formula(row, CHECKED, fitting("=" + rule, entry.name), "", look="check")
+            page.check(row, CHECKED, fitting("=" + rule, entry.name), "")
         row += 1
     checks = f"{place(FIRST, CHECKED, fixed=True)}:{place(row, CHECKED, fixed=True)}"
     count = f'COUNTIF({checks},"?*")'
-    page.formula(3, VALUE, f'=IF({count}>0,{count}&" values are not legal: see column H","")', "", look="check")
+    page.check(3, VALUE, f'=IF({count}>0,{count}&" values are not legal: see column H","")', "")
     rule = problem(cell, moe, contents.case.system.chips)
-    page.formula(4, VALUE, fitting("=" + rule, "the check of the layout"), "", look="check")
+    page.check(4, VALUE, fitting("=" + rule, "the check of the layout"), "")
     whole = f'=IF({CHECK_VALUES}<>"",{CHECK_VALUES},IF({CHECK_LAYOUT}<>"",{CHECK_LAYOUT},{quoted(LEGAL)}))'
-    page.formula(2, VALUE, whole, LEGAL, look="check")
+    page.check(2, VALUE, whole, LEGAL)
     page.sheet.freeze_panes(FIRST, 2)
     return names
 
@@ -77,7 +77,7 @@ def write(page: Page, contents: Contents) -> dict[str, str]:
 def line(page: Page, row: int, entry: Entry, contents: Contents) -> None:
     """One input with its range and where it comes from."""
     page.text(row, NAME, entry.name)
-    page.text(row, UNIT, "" if entry.unit == "word" else entry.unit)
+    page.unit(row, UNIT, entry.unit)
     page.text(row, STATUS, entry.status)
     page.text(row, SOURCE, entry.source)
     if entry.low != entry.high:

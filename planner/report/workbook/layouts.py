@@ -68,9 +68,9 @@ def labels(page: Page, contents: Contents, rows: dict[str, int]) -> None:
             page.text(row - 1, 0, starts[name], "section")
         page.text(row, 0, name)
         if name in HEADLINES:
-            page.text(row, 1, unit(HEADLINES[name]))
+            page.unit(row, 1, unit(HEADLINES[name]))
         elif name in contents.formulas:
-            page.text(row, 1, unit(name))
+            page.unit(row, 1, unit(name))
 
 
 def formulas(contents: Contents, rows: dict[str, int]) -> dict[str, str]:
@@ -112,7 +112,7 @@ def one(
             if validation:
                 page.sheet.data_validation(row, column, row, column, validation)
         elif name == CHECK:
-            page.formula(row, column, text, LEGAL, look="check")
+            page.check(row, column, text, LEGAL)
         elif name == FITS:
             page.formula(row, column, text, fits_now(known), look="headline")
         elif name in HEADLINES:

@@ -24,9 +24,13 @@ from planner.report.workbook.style import Page, place
 from planner.search.workbook import Contents
 
 FIRST = 4
-CHARTS = 6
+CHARTS = 8
 """Column the charts start in."""
-CHART_ROWS = 20
+CHART_ROWS = (20, 30, 30, 20)
+"""Rows each chart takes, from the top."""
+ROW_PIXELS = 20
+EVERY_NAME = {"reverse": True, "interval_unit": 1, "num_font": {"size": 8}}
+"""The axis of a bar chart's names: from the top, none left out."""
 MEMORY = ("stage", "weights", "cache and state", "activations", "buffers", "runtime", "used")
 SHARED = ("memory_activations_bytes", "memory_buffers_bytes", "memory_runtime_bytes")
 
@@ -38,11 +42,11 @@ def quantity(name: str) -> str:
 
 def write(page: Page, contents: Contents, rows: dict[str, int], layouts: str) -> None:
     """Write the tables from top to bottom and the charts beside them. rows, layouts: of the sheet Layouts."""
-    page.widths(46, 20, 16, 16, 16, 16)
+    page.widths(46, 20, 16, 16, 16, 16, 16)
     page.text(0, 0, f"{contents.case.model.name} on {contents.case.system.name}: results", "title")
     page.text(1, 0, "Live: the layout and the question of the sheet Inputs. Values in SI units.", "note")
     page.text(2, 0, "check of all inputs", "section")
-    page.formula(2, 1, f"={CHECK}", LEGAL, look="check")
+    page.check(2, 1, f"={CHECK}", LEGAL)
     row = headlines(page, contents, FIRST)
     row = memory(page, contents, row + 2)
     row = operators(page, contents, row + 2)
@@ -58,7 +62,7 @@ def headlines(page: Page, contents: Contents, row: int) -> int:
         page.text(row, 0, label)
         text = headline(name, quantity, CHECK, named("in", "ask.osl"))
         page.formula(row, 1, text, now(name, known, osl), unit(name), "headline")
-        page.text(row, 2, unit(name))
+        page.unit(row, 2, unit(name))
         row += 1
     page.text(row, 0, FITS)
     page.formula(row, 1, fits(quantity, CHECK), fits_now(known), look="headline")
@@ -98,7 +102,7 @@ def memory(page: Page, contents: Contents, row: int) -> int:
             "categories": [page.name, first, 0, last, 0],
             "values": [page.name, first, column, last, column],
         })  # fmt: skip
-    finish(page, chart, "Memory of one chip", 0, y={"num_format": '#,##0,,," GB"'})
+    finish(page, chart, "Memory of one chip", 0, y={"num_format": '#,##0,,," GB"', "min": 0})
     return last + 2
 
 
@@ -113,14 +117,14 @@ def operators(page: Page, contents: Contents, row: int) -> int:
             if term.phase == phase:
                 page.text(row, 0, term.name)
                 page.formula(row, 1, formula(term.time_s, at, term.name), value, "s")
-                page.text(row, 2, "s")
+                page.unit(row, 2, "s")
                 page.text(row, 3, term.sentence)
                 row += 1
         chart = page.book.add_chart({"type": "bar"})
         chart.add_series({
             "name": title, "categories": [page.name, first, 0, row - 1, 0], "values": [page.name, first, 1, row - 1, 1],
         })  # fmt: skip
-        finish(page, chart, f"{title}, s", number, x={"reverse": True}, legend=False)
+        finish(page, chart, f"{title}, s", number, y=EVERY_NAME, legend=False)
         row += 1
     return row - 1
 
@@ -169,5 +173,5 @@ def finish(
     chart.set_x_axis(x or {})
     chart.set_y_axis(y or {})
     chart.set_legend({"position": "bottom"} if legend else {"none": True})
-    chart.set_size({"width": 760, "height": CHART_ROWS * 20 - 20})
-    page.sheet.insert_chart(FIRST - 1 + number * CHART_ROWS, CHARTS + 1, chart)
+    chart.set_size({"width": 760, "height": (CHART_ROWS[number] - 1) * ROW_PIXELS})
+    page.sheet.insert_chart(FIRST - 1 + sum(CHART_ROWS[:number]), CHARTS, chart)

@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from planner.report.workbook.names import LEGAL
+
 LONGEST_TEXT = 32_000
 """Letters of a cell, a little under the limit of a spreadsheet."""
 UNIT_FORMATS = {
-    "s": "[>=1]#,##0.000;[>=0.001]0.000000;0.000E+00",
-    "B": "[>=1]#,##0;0.0000",
+    "s": "[=0]0;[>=0.001]#,##0.000000;0.000E+00",
+    "B": "[>=1000]#,##0;[<=-1000]-#,##0;General",
     "B/s": "0.000E+00",
     "FLOP": "0.000E+00",
     "FLOP/s": "0.000E+00",
@@ -32,7 +34,9 @@ LOOKS: dict[str, dict[str, Any]] = {
     WORD: {"bg_color": "#FFF2CC", "font_color": "#0000FF", "border": 1, "border_color": "#BFBFBF", "align": "right"},
     FOLLOWS: {"bg_color": "#EDEDED"},
     FIXED: {"font_color": "#7F7F7F", "align": "right"},
+    "unit": {"indent": 1},
     "check": {"bold": True, "font_color": "#C00000"},
+    "legal": {"bold": True, "font_color": "#00803C"},
     "headline": {"bold": True, "align": "right"},
 }
 
@@ -68,6 +72,16 @@ class Page:
         """A formula with the value it has now, for viewers that work nothing out."""
         known = value if isinstance(value, str) or math.isfinite(value) else "#NUM!"
         self.sheet.write_formula(row, column, formula, self.look(look, unit), known)
+
+    def check(self, row: int, column: int, formula: str, value: str) -> None:
+        """A check: red sentences, green where it holds the word for legal."""
+        self.formula(row, column, formula, value, look="check")
+        rule = {"type": "cell", "criteria": "==", "value": f'"{LEGAL}"', "format": self.look("legal")}
+        self.sheet.conditional_format(row, column, row, column, rule)
+
+    def unit(self, row: int, column: int, unit: str) -> None:
+        """A unit beside its value; a plain count has none."""
+        self.text(row, column, "" if unit in ("1", "word") else unit, "unit")
 
     def heads(self, row: int, *texts: str) -> None:
         """A row of column heads."""
