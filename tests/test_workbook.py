@@ -14,10 +14,11 @@ from conftest import Cli
 from spreadsheet import recalculated
 
 from planner.errors import BadInput, BadLayout
+from planner.evaluate.allowed import tables
 from planner.evaluate.case import point_of
 from planner.evaluate.entries import KEYS
 from planner.evaluate.estimate import run
-from planner.layout import Layout
+from planner.layout import Layout, expert_problem, routed
 from planner.report.workbook import book as workbook
 from planner.report.workbook.headlines import HEADLINES, NOT_LEGAL
 from planner.report.workbook.layouts import CHECK, LEFT
@@ -322,6 +323,17 @@ def test_an_illegal_value_is_a_sentence(name: str, shelf: Shelf) -> None:
     assert value_of(book, "check_all") != LEGAL
     results = {row[0]: row[1] for row in book["Results"].iter_rows(max_col=2, values_only=True)}
     assert {results[label] for label in HEADLINES} == {NOT_LEGAL}
+
+
+@pytest.mark.parametrize("name", [K3, "glm-4.5-air", "step-3.7-flash", "llama-3.1-8b"])
+def test_redundant_experts_go_in_steps(name: str) -> None:
+    """From the fewest to the most in steps of EP is what the rule on experts allows, and nothing else."""
+    model = load_model(name)
+    table = tables(model, 24, 1)["ep"].columns
+    most = max((experts for _, experts, _, _ in routed(model)), default=0)
+    for ep, problem, least, last in zip(table["ep"], table["problem"], table["red"], table["most_red"], strict=True):
+        legal = [red for red in range(most + ep) if not expert_problem(Layout(dp=ep, ep=ep, red=red), model)]
+        assert legal == ([] if problem else list(range(least, last + 1, ep)))
 
 
 CELL = re.compile(r"^(R|C|R\d*C\d*|[A-Za-z]{1,3}\d+)$", re.IGNORECASE)

@@ -14,8 +14,8 @@ from xlsxwriter import Workbook
 
 from planner.errors import BadInput
 from planner.evaluate.tape import number
-from planner.nodes import CeilDiv, Joined15, Least, Log2Ceil, Most, Raised15, Root, Soft2, Soft15, Whole
-from planner.report.workbook.formula import DEEPEST_FORMULA, LONGEST_FORMULA, chosen, formula
+from planner.nodes import CeilDiv, Joined15, Least, Log2Ceil, Most, Node, Raised15, Root, Soft2, Soft15, Whole
+from planner.report.workbook.formula import CALLS, DEEPEST_FORMULA, FORMS, LONGEST_FORMULA, chosen, formula
 
 X, Y, N = (sympy.Symbol(name, real=True) for name in "xyn")
 """x, y: any size; n: a whole number."""
@@ -125,6 +125,13 @@ def test_a_formula_no_cell_can_hold_is_refused() -> None:
         deep = Root(1 + deep)
     with pytest.raises(BadInput, match=f"a cell holds {DEEPEST_FORMULA}"):
         formula(deep, str, "memory_used_bytes")
+
+
+def test_every_node_has_a_form() -> None:
+    """A node added to planner.nodes needs its form in a spreadsheet, and a case here."""
+    kinds = set(Node.__subclasses__())
+    assert kinds <= {*CALLS, *FORMS}
+    assert kinds <= {type(part) for form in NODES.values() for part in sympy.preorder_traversal(form)}
 
 
 def test_what_has_no_form_is_refused() -> None:

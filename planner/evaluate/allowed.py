@@ -94,22 +94,19 @@ def tensor(model: Model, chips: int) -> dict[str, Table]:
 
 
 def expert(model: Model, chips: int) -> dict[str, Table]:
-    """EP with the fewest redundant experts that make it legal, legal pairs of EP and RED, ETP."""
+    """EP with the fewest and the most redundant experts that make it legal, ETP."""
     ranks = range(1, chips + 1)
     least = [fewest_redundant(ep, model) for ep in ranks]
     filled = [Layout(dp=ep, ep=ep, red=red) for ep, red in zip(ranks, least, strict=True)]
     wrong = [told(expert_problem(layout, model)) for layout in filled]
     inside = [told(expert_problem(Layout(dp=etp, etp=etp), model)) for etp in ranks]
     most = min((experts for _, experts, _, _ in routed(model)), default=0)
-    pairs = [
-        f"EP{layout.ep} RED{red}"
-        for layout in filled
-        for red in range(layout.red, most + 1, layout.ep)
-        if not expert_problem(layout._replace(red=red), model)
-    ]
+    last = [max([red, *range(red, most + 1, ep)]) for ep, red in zip(ranks, least, strict=True)]
     return {
-        "ep": Table("EP: experts and redundant experts", {**judged("ep", ranks, wrong), "red": least}),
-        "ep_red": Table("EP and RED that split the experts evenly", {"key": pairs or ["EP1 RED0"]}),
+        "ep": Table(
+            "EP: experts and redundant experts, from the fewest in steps of EP",
+            {**judged("ep", ranks, wrong), "red": least, "most_red": last},
+        ),
         "etp": Table("ETP: width of an expert", judged("etp", ranks, inside)),
     }
 

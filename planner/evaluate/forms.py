@@ -1,7 +1,7 @@
 """The sheet with its structural choices open: what a formula is under each format of the cache and each arrival.
 
 A choice such as the format of the cache decides which formula holds. Options whose formulas give the same numbers, on
-the inputs and on inputs scaled down, share their sheet; the others are built and compared row by row.
+inputs scaled by an odd factor, share their sheet; the others are built and compared row by row.
 """
 
 from __future__ import annotations
@@ -100,8 +100,7 @@ def forms_of(point: Point) -> Forms:
     for choice, words in options_of(point).items():
         alike: dict[Any, list[str]] = {}
         for word in words:
-            other = with_option(point, choice, word)
-            alike.setdefault((numbers(other), numbers(scaled(other))), []).append(word)
+            alike.setdefault(numbers(scaled(with_option(point, choice, word))), []).append(word)
         books = [base, *(book_of(with_option(point, choice, same[0])) for same in list(alike.values())[1:])]
         if any(list(book.rows) != list(base.rows) for book in books):
             raise ValueError(f"{choice} changes which quantities there are")

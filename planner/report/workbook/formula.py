@@ -8,6 +8,7 @@ here is never negative.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import Any
 
 import sympy
@@ -77,10 +78,9 @@ def quoted(text: str) -> str:
 
 def fitting(text: str, where: str) -> str:
     """The formula if a cell can hold it. Raises BadInput."""
-    depth = deepest = 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        deepest = max(deepest, depth)
+    deepest = text.count("(")
+    if deepest > DEEPEST_FORMULA:
+        deepest = max(accumulate((letter == "(") - (letter == ")") for letter in text))
     for found, most, what in ((len(text), LONGEST_FORMULA, "characters"), (deepest, DEEPEST_FORMULA, "levels")):
         if found > most:
             do = "a spreadsheet cannot hold this model: use `planner explain`"

@@ -1,7 +1,8 @@
 """Formulas of a layout's keys: what follows from others, and the sentence of what is illegal.
 
 The rules themselves are in planner.layout; here values are only looked up in the tables it worked out. What stands as a
-formula is definitions: chips = TP x DP x CP x PP, EP x ETP = TP x DP x CP, replicas that fit the chips lent.
+formula is definitions: chips = TP x DP x CP x PP, EP x ETP = TP x DP x CP, redundant experts in steps of EP, replicas
+that fit the chips lent.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str 
         ),
         *judged("ep", at["ep"]),
     ]
+    least, most = (lookup("ep", "ep", column, at["ep"]) for column in ("red", "most_red"))
+    steps = f"(({at['red']}-{least})/{at['ep']})"
     whole = "EP does not divide the chips of a stage, TP x DP x CP"
     if moe:
         product = f"{at['ep']}*{at['etp']}"
@@ -108,9 +111,8 @@ def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str 
     tests += [
         *judged("etp", at["etp"]),
         (
-            f'COUNTIF({named("ok", "ep_red", "key")},"EP"&{at["ep"]}&" RED"&{at["red"]})=0',
-            f'"RED"&{at["red"]}&" does not make the experts divide over EP"&{at["ep"]}&"; use RED"&'
-            + lookup("ep", "ep", "red", at["ep"]),
+            f"IF({not_whole(at['red'], 0)},1,IF({at['red']}>{most},1,{steps}<>INT({steps})))",
+            f'"RED"&{at["red"]}&" does not make the experts divide over EP"&{at["ep"]}&"; use RED"&{least}',
         ),
     ]
     text = quoted(otherwise)
