@@ -67,8 +67,8 @@ class Edit:
 
 SHORT = Workload(isl=8192, osl=1024)
 QUESTIONS = {
-    "k3": Question(K3, SUPERNODE, SHORT.model_copy(update={"concurrency": 256}), "TP8 DP8"),
-    "k3-plan": Question(K3, SUPERNODE, SHORT, top=5),
+    "k3": Question(K3, SUPERNODE, SHORT.model_copy(update={"concurrency": 256}), "TP8 DP8", top=2),
+    "k3-plan": Question(K3, SUPERNODE, SHORT, top=8),
     "sparse": Question("deepseek-v3.2", SUPERNODE, SHORT.model_copy(update={"kv_format": "fp8"})),
     "dense": Question("llama-3.1-70b", "h100-8", SHORT.model_copy(update={"arrivals": "waves"})),
     "two-domains": Question("kimi-k2", "h200-128", SHORT, chips=64, top=2),
@@ -112,22 +112,27 @@ SPARSE_EDITS = {
     "sparse-nvfp4": Edit({"ask_kv_format": "nvfp4", "ask_isl": 60_000}, "", {"kv_format": "nvfp4", "isl": 60_000}),
 }
 ILLEGAL: dict[str, tuple[dict[str, Any], str]] = {
-    "heads": ({"layout_tp": 5}, "TP5 DP8 EP40"),
-    "experts": ({"layout_tp": 16, "layout_dp": 3, "layout_ep": 24, "layout_red": 5}, "TP16 DP3 EP24 RED5"),
-    "cache": ({"layout_dcp": 3}, "TP8 DP8 EP64 DCP3"),
-    "stage": ({"layout_ep": 16, "layout_etp": 2}, "TP8 DP8 EP16 ETP2"),
-    "expert-width": ({"layout_tp": 1, "layout_dp": 5, "layout_ep": 1}, "DP5 EP1 ETP5"),
+    "heads": ({"layout.tp": 5, "layout.dp": 8, "layout.pp": 1, "layout.ep": 40}, "TP5"),
+    "experts": ({"layout.tp": 16, "layout.dp": 3, "layout.pp": 1, "layout.ep": 24, "layout.red": 5}, "RED5"),
+    "cache": ({"layout.tp": 8, "layout.dp": 8, "layout.pp": 1, "layout.ep": 64, "layout.dcp": 3}, "DCP3"),
+    "stage": ({"layout.tp": 8, "layout.dp": 8, "layout.pp": 1, "layout.ep": 16, "layout.etp": 2}, "EP16 x ETP2"),
+    "expert-width": ({"layout.tp": 1, "layout.dp": 5, "layout.pp": 1, "layout.ep": 1}, "ETP5"),
+    "batch": ({"ask.concurrency": 2.5}, "the batch must be a whole number"),
+    "text": ({"layout.tp": "eight"}, "TP must be a whole number"),
+    "chips": ({"layout.lent": 128}, "128 chips are lent, and the system has 64"),
 }
-"""Edits that no layout allows, and the layout they amount to."""
+"""What is typed over one column of Layouts each, and how the sentence begins."""
+REFUSED = ("heads", "experts", "cache", "stage", "expert-width")
+"""Those the kernel refuses as layouts too."""
 WRONG = {
-    "batch": {"ask_concurrency": 2.5},
-    "text": {"layout_tp": "eight"},
-    "bandwidth": {"chip_memory_bandwidth": 0},
-    "word": {"ask_kv_format": "fp7"},
-    "context": {"ask_isl": 2_000_000},
-    "chips": {"layout_lent": 128},
-    "empty": {"stack_runtime": None},
+    "chip_memory_bandwidth": (0, "must be a number above 0"),
+    "ask_kv_format": ("fp7", "is not one of the list"),
+    "ask_length": (None, "ISL + OSL exceed the 1048576 tokens of the model"),
+    "stack_runtime": (None, "must be a number of at least 0"),
+    "ask_prefix_hit": (1.5, "must be a number of at least 0 and at most 1"),
+    "ask_chunk": (0.5, "must be a whole number of at least 1"),
 }
+"""What is typed into Inputs, and what the check beside it says; the length follows from a prompt of two million."""
 
 
 def made(question: Question) -> Contents:
@@ -170,12 +175,15 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
         files[name].write_bytes(workbook.packed(content))
     changes = {f"k3-{name}": ("k3", edit.cells) for name, edit in EDITS.items()}
     changes |= {name: ("sparse", edit.cells) for name, edit in SPARSE_EDITS.items()}
-    changes |= {f"illegal-{name}": ("k3", cells) for name, (cells, _) in ILLEGAL.items()}
-    changes |= {f"wrong-{name}": ("k3", cells) for name, cells in WRONG.items()}
+    changes["illegal"] = ("k3", {"layout_tp": 5})
+    typed_in = {name: value for name, (value, _) in WRONG.items() if name != "ask_length"}
+    changes["wrong"] = ("k3", {**typed_in, "ask_isl": 2_000_000})
     for name, (base, cells) in changes.items():
         files[name] = typed(files[base], folder / f"{name}.xlsx", cells)
-    other = column_typed(files["k3-plan"], folder / "column.xlsx", found["k3-plan"])
-    files["column"] = other
+    files["column"] = columns_typed(files["k3-plan"], folder / "column.xlsx", [COLUMN])
+    files["columns"] = columns_typed(
+        files["k3-plan"], folder / "columns.xlsx", [cells for cells, _ in ILLEGAL.values()]
+    )
     done = recalculated(list(files.values()), folder)
     books = {name: openpyxl.load_workbook(file, data_only=True) for name, file in zip(files, done, strict=True)}
     return Shelf(found, files, books)
@@ -185,13 +193,14 @@ COLUMN = {"layout.tp": 8, "layout.dp": 2, "layout.pp": 4, "layout.ep": 16, "layo
 """What is typed over the first column of Layouts."""
 
 
-def column_typed(source: Path, target: Path, content: Contents) -> Path:
-    """A copy with the first column of Layouts changed."""
+def columns_typed(source: Path, target: Path, columns: list[dict[str, Any]]) -> Path:
+    """A copy with the first columns of Layouts changed."""
     book = openpyxl.load_workbook(source)
     sheet = book["Layouts"]
     rows = {sheet.cell(row, 1).value: row for row in range(1, sheet.max_row + 1)}
-    for name, value in COLUMN.items():
-        sheet.cell(rows[name], LEFT + 1).value = value
+    for number, cells in enumerate(columns, LEFT + 1):
+        for name, value in cells.items():
+            sheet.cell(rows[name], number).value = value
     book.save(target)
     return target
 
@@ -300,29 +309,43 @@ def test_a_column_follows_its_own_keys(shelf: Shelf) -> None:
     assert differing(named(book), content.model.quantities) == {}
 
 
+def headlines_of(book: Any) -> set[Any]:
+    """The headlines of Results."""
+    results = {row[0]: row[1] for row in book["Results"].iter_rows(max_col=2, values_only=True)}
+    return {results[label] for label in HEADLINES}
+
+
 @pytest.mark.parametrize("name", ILLEGAL)
-def test_an_illegal_layout_is_a_sentence(name: str, shelf: Shelf) -> None:
-    """The kernel refuses it, the check says why, and no headline is a number."""
-    book, (_, layout) = shelf.worked_out[f"illegal-{name}"], ILLEGAL[name]
+def test_an_illegal_column_is_a_sentence(name: str, shelf: Shelf) -> None:
+    """The check says what is wrong, no headline is a number, and the kernel refuses the same layout."""
+    cells = column_of(shelf.worked_out["columns"], list(ILLEGAL).index(name))
+    typed_in, begins = ILLEGAL[name]
+    assert str(cells[CHECK]).startswith(begins)
+    assert {cells[label] for label in HEADLINES} == {NOT_LEGAL}
+    if name in REFUSED:
+        keys = {key.removeprefix("layout.").upper(): value for key, value in typed_in.items()}
+        with pytest.raises(BadLayout):
+            Layout.parse(" ".join(f"{key}{value}" for key, value in keys.items()), load_model(K3))
+
+
+def test_an_illegal_layout_is_the_sentence_of_the_kernel(shelf: Shelf) -> None:
+    """On Inputs and in place of every headline of Results."""
+    book = shelf.worked_out["illegal"]
     with pytest.raises(BadLayout) as refused:
-        Layout.parse(layout, load_model(K3))
-    said = value_of(book, "check_all")
-    assert said == value_of(book, "check_layout") != ""
-    key = refused.value.what.split(" ")[0]
-    assert said.startswith(key if name != "experts" else "RED5")
-    assert "use" in said or "a stage has" in said
-    results = {row[0]: row[1] for row in book["Results"].iter_rows(max_col=2, values_only=True)}
-    assert {results[label] for label in HEADLINES} == {NOT_LEGAL}
+        Layout.parse("TP5 DP8", load_model(K3))
+    assert value_of(book, "check_layout") == value_of(book, "check_all") == refused.value.told
+    assert headlines_of(book) == {NOT_LEGAL}
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_an_illegal_value_is_a_sentence(name: str, shelf: Shelf) -> None:
-    """A check says so, and no headline of Results is a number."""
-    book = shelf.worked_out[f"wrong-{name}"]
-    assert isinstance(value_of(book, "check_all"), str)
-    assert value_of(book, "check_all") != LEGAL
-    results = {row[0]: row[1] for row in book["Results"].iter_rows(max_col=2, values_only=True)}
-    assert {results[label] for label in HEADLINES} == {NOT_LEGAL}
+def test_an_illegal_value_is_a_sentence_beside_it(shelf: Shelf) -> None:
+    """Every wrong value is named in its row, they are counted above, and no headline is a number."""
+    book = shelf.worked_out["wrong"]
+    said = {row[0]: row[7] for row in book["Inputs"].iter_rows(min_row=7, max_col=8, values_only=True) if row[7]}
+    assert {name.replace(".", "_"): text for name, text in said.items()} == {
+        name: text for name, (_, text) in WRONG.items()
+    }
+    assert value_of(book, "check_all") == f"{len(WRONG)} values are not legal: see column H"
+    assert headlines_of(book) == {NOT_LEGAL}
 
 
 @pytest.mark.parametrize("name", [K3, "glm-4.5-air", "step-3.7-flash", "llama-3.1-8b"])
