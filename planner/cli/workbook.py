@@ -25,7 +25,7 @@ def workbook(
     routing_skew: o.RoutingSkew = "1", draft_tokens: o.DraftTokens = "0", accepted_length: o.AcceptedLength = "1",
     vision: o.Vision = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """A live spreadsheet: inputs to edit, every formula of the answer, the plan's layouts side by side, charts."""
+    """A live spreadsheet: inputs to edit, every formula of the answer, layouts side by side, charts."""
     import time
 
     from planner.cli.progress import narrated
