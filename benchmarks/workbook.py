@@ -68,11 +68,11 @@ def main() -> None:
             "".join(f"{cell:>15}" for cell in cells)
             + f"{ratio:>8.1f}{kilobytes:>7.0f}{quantities:>10}   {model} on {system}"
         )
-        assert min(together) < LIMIT_S, f"{model} on {system} takes {min(together):.2f} s"
+        assert ratio < MOST_PLANS, f"{model} on {system} takes {ratio:.1f} times its plan"
 
 
-LIMIT_S = 2.0
-"""Of the best run."""
+MOST_PLANS = 2.5
+"""Times the plan of the same process that writing may take."""
 
 if __name__ == "__main__":
     main()

@@ -1,20 +1,24 @@
 """The sheet with its structural choices open: what a formula is under each format of the cache and each arrival.
 
-A choice such as the format of the cache decides which formula holds. Options whose formulas give the same numbers, on
-inputs scaled by an odd factor, share their sheet; the others are built and compared row by row.
+A choice such as the format of the cache decides which formula holds. Each option is run on floats, going on after every
+row with the numbers of the first one: rows that differ are those whose own formula does. Their expressions are then
+read from a sheet of that option. The inputs are scaled by an odd factor, so that formulas do not agree by chance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from planner.evaluate.breakdown import operator_name, repeats
 from planner.evaluate.case import Point
 from planner.evaluate.estimate import run
+from planner.evaluate.inputs import setting
 from planner.evaluate.sheet import Book, build
 from planner.kinds.formats import CHOICES
-from planner.quantities import Quantity
+from planner.model.deployment import deployment
+from planner.quantities import Numbers, Quantity
 from planner.specs.workload import Arrivals
 
 KV_FORMAT, ARRIVALS = "ask.kv_format", "ask.arrivals"
@@ -83,45 +87,59 @@ def scaled(point: Point) -> Point:
     return replace(point, values=values)
 
 
-def numbers(point: Point) -> tuple[tuple[str, float], ...]:
-    """Every quantity of a point, to compare."""
-    return tuple((name, row.value) for name, row in run(point)[0].rows.items())
+class Pinned(Numbers):
+    """Goes on with the values of another run, so that a row differs only where its own formula does."""
+
+    others: Mapping[str, float]
+
+    def handle(self, name: str, value: Any) -> Any:
+        return self.others.get(name, value)
 
 
-def book_of(point: Point) -> Book:
-    """The sheet of a point."""
-    return build(point.shape, list(point.values), point.raw)
+def differing(point: Point, others: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    """The quantities of a point whose own formula gives another number, with it. Raises ValueError if others exist."""
+    say = Pinned()
+    say.others = others
+    deployment(say, point.shape, setting(point.shape, point.values, point.raw))
+    if list(say.rows) != list(others):
+        raise ValueError("a choice changes which quantities there are")
+    return tuple((name, row.value) for name, row in say.rows.items() if row.value != others[name])
 
 
 def forms_of(point: Point) -> Forms:
     """The open sheet. Raises ValueError where a choice changes which quantities there are."""
-    base = book_of(point)
-    changed: dict[str, Formula] = {}
+    names = list(point.values)
+    base = build(point.shape, names, point.raw)
+    small = scaled(point)
+    known = {name: row.value for name, row in run(small)[0].rows.items()}
+    formulas = {name: Formula(row, None, (((), base.expression(name)),)) for name, row in base.rows.items()}
     for choice, words in options_of(point).items():
-        alike: dict[Any, list[str]] = {}
+        alike: dict[tuple[tuple[str, float], ...], list[str]] = {}
         for word in words:
-            alike.setdefault(numbers(scaled(with_option(point, choice, word))), []).append(word)
-        books = [base, *(book_of(with_option(point, choice, same[0])) for same in list(alike.values())[1:])]
-        if any(list(book.rows) != list(base.rows) for book in books):
-            raise ValueError(f"{choice} changes which quantities there are")
-        for name, row in base.rows.items():
-            forms = merged(books, list(alike.values()), name)
-            if len(forms) > 1:
-                if name in changed:
-                    raise ValueError(f"{name} depends on two choices")
-                changed[name] = Formula(row, choice, forms)
-    formulas = {
-        name: changed.get(name, Formula(row, None, (((), base.expression(name)),))) for name, row in base.rows.items()
-    }
+            alike.setdefault(differing(with_option(small, choice, word), known), []).append(word)
+        changed = {name for rows in alike for name, _ in rows}
+        books = [(same, book_with(point, choice, rows, same[0])) for rows, same in alike.items() if rows]
+        for name in changed:
+            if formulas[name].choice is not None:
+                raise ValueError(f"{name} depends on two choices")
+            forms = [(alike[()], base.expression(name))]
+            forms += [(same, book.expression(name) if name in book.rows else forms[0][1]) for same, book in books]
+            formulas[name] = Formula(base.rows[name], choice, merged(forms))
     return Forms(formulas, terms_of(base), base.inputs)
 
 
-def merged(books: list[Book], words: list[list[str]], name: str) -> tuple[Form, ...]:
+def book_with(point: Point, choice: str, rows: tuple[tuple[str, float], ...], word: str) -> Book:
+    """The sheet under another option, as far as the last quantity that differs."""
+    other = with_option(point, choice, word)
+    return build(other.shape, list(other.values), other.raw, last=rows[-1][0])
+
+
+def merged(forms: Iterable[tuple[list[str], Any]]) -> tuple[Form, ...]:
     """The distinct expressions of one quantity with the options each holds for."""
     found: dict[Any, list[str]] = {}
-    for book, same in zip(books, words, strict=True):
-        found.setdefault(book.expression(name), []).extend(same)
-    return tuple((tuple(same), form) for form, same in found.items())
+    for words, form in forms:
+        found.setdefault(form, []).extend(words)
+    return tuple((tuple(words), form) for form, words in found.items())
 
 
 def terms_of(book: Book) -> list[Term]:

@@ -7,6 +7,7 @@ kernel read the sheet.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +19,21 @@ from planner.model.structure import Structure
 from planner.quantities import Operator, Quantity, Say
 
 
+class Enough(Exception):
+    """Every quantity that was wanted has been said."""
+
+
 class Sheet(Say):
-    """Keeps every named expression and hands back its symbol, so that the next formula is written in names."""
+    """Keeps every named expression and hands back its symbol, so that the next formula is written in names.
+
+    last: the quantity after which nothing more is wanted; none by default.
+    """
+
+    last: str | None = None
 
     def handle(self, name: str, value: Any) -> Any:
+        if name == self.last:
+            raise Enough
         return sympy.Symbol(name, real=True)
 
 
@@ -67,15 +79,20 @@ def symbol_name(dotted: str) -> str:
     return dotted.replace(".", "_")
 
 
-def build(shape: Structure, names: list[str], raw: dict[str, Any]) -> Book:
-    """The sheet of a structure whose inputs have these dotted names. Raises ValueError where two names collide."""
+def build(shape: Structure, names: list[str], raw: dict[str, Any], last: str | None = None) -> Book:
+    """The sheet of a structure whose inputs have these dotted names. Raises ValueError where two names collide.
+
+    last: stop after this quantity.
+    """
     inputs = {name: symbol_name(name) for name in names}
     if len(set(inputs.values())) != len(inputs):
         raise ValueError("two inputs share a symbol")
     symbols = {name: sympy.Symbol(symbol, real=True) for name, symbol in inputs.items()}
     sheet = Sheet()
     on = setting(shape, symbols, raw)
-    deployment(sheet, shape, on)
+    sheet.last = last
+    with suppress(Enough):
+        deployment(sheet, shape, on)
     clash = set(inputs.values()) & set(sheet.rows)
     if clash:
         raise ValueError(f"{sorted(clash)[0]} is both an input and a quantity")
