@@ -114,8 +114,8 @@ def forms_of(point: Point) -> Forms:
     known = {name: row.value for name, row in run(small)[0].rows.items()}
     formulas = {name: Formula(row, None, (((), base.expression(name)),)) for name, row in base.rows.items()}
     for choice, words in options_of(point).items():
-        alike: dict[tuple[tuple[str, float], ...], list[str]] = {}
-        for word in words:
+        alike: dict[tuple[tuple[str, float], ...], list[str]] = {(): [words[0]]}
+        for word in words[1:]:
             alike.setdefault(differing(with_option(small, choice, word), known), []).append(word)
         changed = {name for rows in alike for name, _ in rows}
         books = [(same, book_with(point, choice, rows, same[0])) for rows, same in alike.items() if rows]
