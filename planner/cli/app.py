@@ -18,6 +18,7 @@ from planner.cli import study
 from planner.cli.evidence import calibrate, validate
 from planner.cli.output import emit
 from planner.cli.solve import solve
+from planner.cli.workbook import workbook
 from planner.errors import BadInput, ExitCode, PlannerError, one_line
 
 app = typer.Typer(
@@ -184,6 +185,7 @@ def explain(
 
 
 app.command()(solve)
+app.command()(workbook)
 
 
 @specs_app.callback()

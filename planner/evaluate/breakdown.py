@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.algebra import Q
 from planner.quantities import Operator, Say
 from planner.stages import FIRST, LAST, LAYER, MIXED
 
@@ -13,14 +14,14 @@ ROUNDING = 1e-13
 OVERLAPPED, FACTOR = "engine.pipeline", "engine.factor"
 
 
-def repeats(operator: Operator, on: Any, chunks: float) -> float:
+def repeats(operator: Operator, on: Any, chunks: Q) -> Q:
     """Runs of an operator in its phase: layers of its group, stages for a hop, once for what is counted whole."""
     passes = chunks if operator.phase == "prefill" else 1.0
     if operator.group == "once":
         return 1.0
     if operator.group == "hop":
-        return float(on.layout.pp) * passes
-    return float(on.count[operator.group]) * passes
+        return on.layout.pp * passes
+    return on.count[operator.group] * passes
 
 
 def bound_of(parts: dict[str, float]) -> str:

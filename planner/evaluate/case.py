@@ -189,9 +189,10 @@ def point_of(
     replicas: int = 1,
     lent: int | None = None,
     length: int | None = None,
+    slots: int | None = None,
 ) -> Point:
-    """A deployment of `replicas` of a layout on `lent` chips."""
-    slots = len(heaviest(case.model, layout.pp))
+    """A deployment of `replicas` of a layout on `lent` chips. slots: stages to pad to; default: as many as differ."""
+    slots = slots or len(heaviest(case.model, layout.pp))
     numbers, raw = leaves(case, workload)
     numbers |= asked(workload, case.stack, length)
     values: dict[str, Any] = {name: leaf.value for name, leaf in numbers.items()}

@@ -174,13 +174,18 @@ def leaves(case: Case, workload: Workload) -> tuple[dict[str, Leaf], dict[str, A
     return numbers, raw
 
 
+def full_length(isl: Q, osl: Q) -> Q:
+    """Tokens a request reaches: its prompt and all it is answered."""
+    return isl + osl
+
+
 def asked(workload: Workload, stack: Stack, length: int | None = None) -> dict[str, Leaf]:
     """The workload's numbers under `ask`. length: tokens a request may reach, ISL + OSL unless given."""
     fraction = stack.memory_fraction if workload.memory_fraction is None else None
     values: dict[str, tuple[float, str]] = {
         "isl": (workload.isl, "1"),
         "osl": (workload.osl, "1"),
-        "length": (length if length is not None else workload.isl + workload.osl, "1"),
+        "length": (length if length is not None else full_length(workload.isl, workload.osl), "1"),
         "concurrency": (workload.concurrency or 1, "1"),
         "chunk": (workload.chunk or stack.chunk, "1"),
         "prefix_hit": (workload.prefix_hit, "1"),

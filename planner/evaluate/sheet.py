@@ -7,7 +7,8 @@ kernel read the sheet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy
@@ -15,22 +16,38 @@ import sympy
 from planner.evaluate.inputs import setting
 from planner.model.deployment import deployment
 from planner.model.structure import Structure
-from planner.quantities import Quantity, Say
+from planner.quantities import Operator, Quantity, Say
+
+
+class Enough(Exception):
+    """Every quantity that was wanted has been said."""
 
 
 class Sheet(Say):
-    """Keeps every named expression and hands back its symbol, so that the next formula is written in names."""
+    """Keeps every named expression and hands back its symbol, so that the next formula is written in names.
+
+    last: the quantity after which nothing more is wanted; none by default.
+    """
+
+    last: str | None = None
 
     def handle(self, name: str, value: Any) -> Any:
+        if name == self.last:
+            raise Enough
         return sympy.Symbol(name, real=True)
 
 
 @dataclass(frozen=True)
 class Book:
-    """A finished sheet: quantities in order, and the symbol name of every input by its dotted name."""
+    """A finished sheet: quantities in order, and the symbol name of every input by its dotted name.
+
+    operators: rows of the breakdown in symbols; on: the inputs as symbols.
+    """
 
     rows: dict[str, Quantity]
     inputs: dict[str, str]
+    operators: list[Operator] = field(default_factory=list)
+    on: Any = None
 
     def expression(self, name: str) -> Any:
         """The formula of a quantity in terms of inputs and earlier quantities."""
@@ -62,15 +79,21 @@ def symbol_name(dotted: str) -> str:
     return dotted.replace(".", "_")
 
 
-def build(shape: Structure, names: list[str], raw: dict[str, Any]) -> Book:
-    """The sheet of a structure whose inputs have these dotted names. Raises ValueError where two names collide."""
+def build(shape: Structure, names: list[str], raw: dict[str, Any], last: str | None = None) -> Book:
+    """The sheet of a structure whose inputs have these dotted names. Raises ValueError where two names collide.
+
+    last: stop after this quantity.
+    """
     inputs = {name: symbol_name(name) for name in names}
     if len(set(inputs.values())) != len(inputs):
         raise ValueError("two inputs share a symbol")
     symbols = {name: sympy.Symbol(symbol, real=True) for name, symbol in inputs.items()}
     sheet = Sheet()
-    deployment(sheet, shape, setting(shape, symbols, raw))
+    on = setting(shape, symbols, raw)
+    sheet.last = last
+    with suppress(Enough):
+        deployment(sheet, shape, on)
     clash = set(inputs.values()) & set(sheet.rows)
     if clash:
         raise ValueError(f"{sorted(clash)[0]} is both an input and a quantity")
-    return Book(sheet.rows, inputs)
+    return Book(sheet.rows, inputs, sheet.operators, on)

@@ -159,7 +159,7 @@ def free(out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
         raise BadFile(out, error.strerror or "cannot be looked up", "check the path") from None
 
 
-def written(text: str, out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
+def written(text: str | bytes, out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
     """Write a file whole or not at all; over one that is there only by force. Raises BadFile.
 
     Where the name is a link to a file, by force that file has the new text and the link stays.
@@ -167,10 +167,11 @@ def written(text: str, out: str, force: bool, endings: tuple[str, ...] = YAML) -
     free(out, force, endings)
     try:
         target = Path(out).resolve()
-        with NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, suffix=".tmp", delete=False) as draft:
+        data = text if isinstance(text, bytes) else text.encode()
+        with NamedTemporaryFile(dir=target.parent, suffix=".tmp", delete=False) as draft:
             place = Path(draft.name)
             try:
-                draft.write(text)
+                draft.write(data)
                 draft.flush()
                 place.chmod(0o644)
                 place.replace(target)
