@@ -159,18 +159,19 @@ def free(out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
         raise BadFile(out, error.strerror or "cannot be looked up", "check the path") from None
 
 
-def written(text: str, out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
+def written(text: str | bytes, out: str, force: bool, endings: tuple[str, ...] = YAML) -> None:
     """Write a file whole or not at all; over one that is there only by force. Raises BadFile.
 
     Where the name is a link to a file, by force that file has the new text and the link stays.
     """
     free(out, force, endings)
     try:
+        data = text.encode() if isinstance(text, str) else text
         target = Path(out).resolve()
-        with NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, suffix=".tmp", delete=False) as draft:
+        with NamedTemporaryFile(dir=target.parent, suffix=".tmp", delete=False) as draft:
             place = Path(draft.name)
             try:
-                draft.write(text)
+                draft.write(data)
                 draft.flush()
                 place.chmod(0o644)
                 place.replace(target)
