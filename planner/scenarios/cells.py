@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner.errors import BadInput, BadUnit
-from planner.evaluate.many import Scenario
+from planner.errors import BadInput, BadUnit, PlannerError
+from planner.evaluate.many import Headlines, Scenario, many
 from planner.specs.flags import maybe_count, workload_of
+from planner.specs.workload import Workload
 
 REQUIRED = ("model", "system", "layout", "isl", "osl", "concurrency")
 DEFAULTS: dict[str, str | None] = {
@@ -23,16 +24,22 @@ DEFAULTS: dict[str, str | None] = {
 }  # fmt: skip
 """What an empty cell of an optional input means: the defaults of `planner estimate`."""
 INPUTS = (*REQUIRED, *DEFAULTS)
+ASKED = tuple(name for name in INPUTS if name not in ("model", "system", "layout", "stack", "chips", "vision"))
+"""Inputs that are properties of the job."""
 TEXTS = ("model", "system", "layout", "stack", "kv_dtype", "state_dtype", "arrivals")
 SWITCHES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 LARGEST_WHOLE = 1e15
 """Up to here every whole number is exact as a float."""
+GAPS = ("NAType", "NaTType")
+"""The gaps of pandas, by name: it is not loaded here."""
 DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
 def empty(cell: Any) -> bool:
-    """Nothing was entered: None, blank text, or the NaN by which tables of numbers mark a gap."""
-    return cell is None or (isinstance(cell, str) and not cell.strip()) or (isinstance(cell, float) and cell != cell)
+    """Nothing was entered: None, blank text, or what marks a gap in tables of numbers."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()) or type(cell).__name__ in GAPS:
+        return True
+    return isinstance(cell, float) and cell != cell
 
 
 def text(cell: Any, name: str) -> str:
@@ -54,29 +61,43 @@ def text(cell: Any, name: str) -> str:
     raise BadInput(name, f"is a {type(cell).__name__}", "give a number or text")
 
 
-def texts(row: Mapping[str, Any]) -> dict[str, str | None]:
+def texts(row: Mapping[str, Any], required: Sequence[str] = REQUIRED) -> dict[str, str | None]:
     """Every input of a row as text, defaults filled in. Raises BadInput leaves, each naming its input."""
     found: dict[str, str | None] = {}
-    for name in REQUIRED:
+    for name in INPUTS:
         cell = row.get(name)
-        if empty(cell):
+        if not empty(cell):
+            found[name] = text(cell, name)
+        elif name in required:
             raise BadInput(name, "is empty", f"give {'a' if name in TEXTS else 'a number for'} {name}")
-        found[name] = text(cell, name)
-    for name, default in DEFAULTS.items():
-        cell = row.get(name)
-        found[name] = default if empty(cell) else text(cell, name)
+        else:
+            found[name] = DEFAULTS.get(name)
+    return found
+
+
+def job(given: Mapping[str, Any]) -> Workload:
+    """The workload among the inputs. Raises BadInput leaves."""
+    switch = given["vision"].lower()
+    if switch not in SWITCHES:
+        raise BadInput("vision", f"{switch!r} is neither yes nor no", "give TRUE or FALSE")
+    found: Workload = workload_of(**{name: given[name] for name in ASKED}, vision=SWITCHES[switch])
     return found
 
 
 def scenario(row: Mapping[str, Any]) -> Scenario:
     """The scenario of a row: inputs by the names of flags. Raises BadInput leaves."""
     given: dict[str, Any] = texts(row)
-    model, system, layout = (given.pop(name) for name in ("model", "system", "layout"))
-    stack, chips = given.pop("stack"), maybe_count(given.pop("chips"), "chips")
-    switch = given.pop("vision").lower()
-    if switch not in SWITCHES:
-        raise BadInput("vision", f"{switch!r} is neither yes nor no", "give TRUE or FALSE")
-    return Scenario(model, system, layout, workload_of(**given, vision=SWITCHES[switch]), stack, chips)
+    chips = maybe_count(given["chips"], "chips")
+    return Scenario(given["model"], given["system"], given["layout"], job(given), given["stack"], chips)
+
+
+def priced(asked: Sequence[Scenario | PlannerError | None]) -> list[Headlines | PlannerError | None]:
+    """Every scenario priced; errors and gaps stay where they are."""
+    found: list[Headlines | PlannerError | None] = [None if isinstance(one, Scenario) else one for one in asked]
+    places = [place for place, one in enumerate(asked) if isinstance(one, Scenario)]
+    for place, answer in zip(places, many([one for one in asked if isinstance(one, Scenario)]), strict=True):
+        found[place] = answer
+    return found
 
 
 def sentence(error: Exception) -> str:

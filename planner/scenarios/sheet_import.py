@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import BadFile, BadInput, PlannerError, nearest
-from planner.evaluate.many import Headlines, Scenario, cells, many
+from planner.evaluate.many import Headlines, Scenario, cells
 from planner.evaluate.results import Result
-from planner.scenarios.cells import DEFAULTS, empty, scenario, sentence
+from planner.scenarios.cells import DEFAULTS, empty, priced, scenario, sentence
 from planner.scenarios.table import RESULTS, Table, read
 from planner.scenarios.write import destination, write
 
@@ -50,20 +50,17 @@ def import_sheet(path: str, out: str, force: bool = False) -> Imported:
     destination(path, out, force)
     table = read(Path(path))
     asked = [asked_of(table, place, row) for place, row in enumerate(table.rows)]
-    ready = [(place, one) for place, one in enumerate(asked) if isinstance(one, Scenario)]
-    found: list[Any] = list(asked)
-    for (place, _), answer in zip(ready, many([one for _, one in ready]), strict=True):
-        found[place] = answer
+    found = priced(asked)
     wrong = [(place, one) for place, one in enumerate(found) if isinstance(one, PlannerError)]
     errors = [{"row": place + table.top + 2, "error": sentence(one)} for place, one in wrong[:FIRST_ERRORS]]
-    priced = [one for one in found if isinstance(one, Headlines)]
-    if not priced:
+    good = [one for one in found if isinstance(one, Headlines)]
+    if not good:
         what = f"none of its {len(wrong):,} rows can be priced; row {errors[0]['row']}: {errors[0]['error']}"
         raise BadFile(path, what, "correct the rows")
     write(table, [results(one) for one in found], out, force)
     return Imported(
-        path, out, table.sheet, table.sheets, len(priced) + len(wrong), len(priced),
-        sum(one.feasible for one in priced), len(wrong), errors, table.notes, near(table.notes), table.marks.formulas,
+        path, out, table.sheet, table.sheets, len(good) + len(wrong), len(good),
+        sum(one.feasible for one in good), len(wrong), errors, table.notes, near(table.notes), table.marks.formulas,
         time.perf_counter() - begin,
     )  # fmt: skip
 
