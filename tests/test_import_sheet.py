@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import datetime
+import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -392,3 +394,15 @@ def test_the_summary(cli: Cli, tmp_path: Path) -> None:
     assert "and 2 more: see the column 'error'" in text
     assert "kept as notes: kv dtpe, owner" in text
     assert "note column 'kv dtpe' is close to 'kv_dtype', which has its default" in text
+
+
+def test_it_loads_no_sympy(tmp_path: Path) -> None:
+    """Half a second of symbolic algebra is not for tables of numbers."""
+    (tmp_path / "in.csv").write_text(PLAIN + LINE)
+    program = (
+        "import sys; from planner.cli.app import run; code = run(sys.argv[1:]); "
+        "assert code == 0; print('sympy' in sys.modules, 'scipy' in sys.modules)"
+    )
+    arguments = ["import-sheet", str(tmp_path / "in.csv"), "--out", str(tmp_path / "out.xlsx")]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("False False\n")

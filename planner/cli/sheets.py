@@ -37,7 +37,7 @@ def export(
     """The formulas of one deployment as one file to run elsewhere, every input and quantity with its meaning."""
     from planner.evaluate.exported import export_python
     from planner.evaluate.show import free, written
-    from planner.report.sheets import draw_export
+    from planner.report.export import draw_export
 
     o.choice(form, "--form", FORMS)
     free(out, force, PYTHON)

@@ -18,6 +18,7 @@ from planner.evaluate.grouped import Group, by_structure
 from planner.evaluate.inputs import Case, asked_values, layout_values, leaves
 from planner.evaluate.results import Cost, Decode, Memory, Prefill, Serving
 from planner.layout import Layout
+from planner.model.structure import Structure
 from planner.specs.hardware import System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
@@ -168,24 +169,30 @@ def placed_once(scenario: Scenario, shelf: Shelf) -> tuple[Case, int, Point]:
     The point has no leaves: nothing is drawn.
     """
     model, system, layout, workload, stack, chips = scenario
-    records, own = (named(model), named(system), named(stack)), (named(model), named(layout))
-    case: Case = shelf.once(("case", *records), lambda: case_of(model, system, stack))
+    records = (named(model), named(system), named(stack))
+    case: Case = shelf.once(records, lambda: case_of(model, system, stack))
     check_workload(case, workload)
     check_load(workload)
-    parsed: Layout = shelf.once(
-        ("layout", *own), lambda: Layout.parse(layout, case.model) if isinstance(layout, str) else layout
+    form = (workload.draft_tokens > 0, workload.kv_format, workload.arrivals, workload.vision)
+    lent, shape, raw, values = shelf.once(
+        (*records, named(layout), chips, *form), lambda: shared(case, layout, chips, workload, (records, *form), shelf)
     )
-    lent = chips_lent(case, parsed, chips)
-    form = (*records, workload.draft_tokens > 0, workload.kv_format)
-    numbers, raw = shelf.once(("specs", *form), lambda: specs(case, workload))
-    slots = shelf.once(("slots", named(model), parsed.pp), lambda: len(heaviest(case.model, parsed.pp)))
-    shape = shelf.once(
-        ("shape", *form, workload.arrivals, workload.vision, slots), lambda: shape_of(case, workload, slots)
-    )
-    values = shelf.once(
-        ("values", *own, lent), lambda: layout_values(case.model, parsed, lent // parsed.chips, lent, slots)
-    )
-    return case, lent, Point(shape, numbers | asked_values(workload, case.stack) | values, raw, {})
+    return case, lent, Point(shape, values | asked_values(workload, case.stack), raw, {})
+
+
+def shared(
+    case: Case, layout: str | Layout, chips: int | None, workload: Workload, form: Hashable, shelf: Shelf
+) -> tuple[int, Structure, dict[str, Any], dict[str, float]]:
+    """(chips lent, structure, structural values, numbers) of a layout, whatever the lengths and the load.
+
+    Layouts of as many distinct stages share their structure. Raises BadInput leaves.
+    """
+    found = Layout.parse(layout, case.model) if isinstance(layout, str) else layout
+    lent = chips_lent(case, found, chips)
+    numbers, raw = shelf.once(("specs", form), lambda: specs(case, workload))
+    slots = len(heaviest(case.model, found.pp))
+    shape = shelf.once(("shape", form, slots), lambda: shape_of(case, workload, slots))
+    return lent, shape, raw, numbers | layout_values(case.model, found, lent // found.chips, lent, slots)
 
 
 def specs(case: Case, workload: Workload) -> tuple[dict[str, float], dict[str, Any]]:

@@ -1,8 +1,7 @@
-"""What came of a table of scenarios, and of an exported kernel."""
+"""What came of a table of scenarios."""
 
 from __future__ import annotations
 
-from planner.evaluate.exported import Exported
 from planner.report.console import console
 from planner.scenarios.sheet_import import Imported
 
@@ -24,10 +23,3 @@ def draw_import(found: Imported) -> None:
         f"note column {name!r} is close to {meant!r}, which has its default" for name, meant in found.near.items()
     ]
     console().print("\n".join([*lines, f"wrote {found.out}"]), markup=False, highlight=False)
-
-
-def draw_export(found: Exported) -> None:
-    """What the file holds."""
-    counts = f"{found.inputs} inputs to change, {found.fixed} fixed, {found.quantities} quantities"
-    lines = [f"{found.model} on {found.system}, stack {found.stack}, {found.layout}", counts]
-    console().print("\n".join(lines), markup=False)

@@ -63,15 +63,13 @@ def text(cell: Any, name: str) -> str:
 
 def texts(row: Mapping[str, Any], required: Sequence[str] = REQUIRED) -> dict[str, str | None]:
     """Every input of a row as text, defaults filled in. Raises BadInput leaves, each naming its input."""
-    found: dict[str, str | None] = {}
-    for name in INPUTS:
-        cell = row.get(name)
-        if not empty(cell):
+    found = {**dict.fromkeys(REQUIRED), **DEFAULTS}
+    for name, cell in row.items():
+        if name in found and not empty(cell):
             found[name] = text(cell, name)
-        elif name in required:
+    for name in required:
+        if found[name] is None:
             raise BadInput(name, "is empty", f"give {'a' if name in TEXTS else 'a number for'} {name}")
-        else:
-            found[name] = DEFAULTS.get(name)
     return found
 
 
