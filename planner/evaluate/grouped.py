@@ -44,12 +44,12 @@ class Group:
 def by_structure(points: Iterable[Point]) -> list[Group]:
     """Rows by structure; points that share one structure and one mapping of structural values are compared once."""
     found: dict[Any, list[tuple[int, Point]]] = {}
-    known: dict[tuple[int, int], Any] = {}
+    known: dict[tuple[int, int], list[tuple[int, Point]]] = {}
     for position, point in enumerate(points):
         held = (id(point.raw), id(point.shape))
         if held not in known:
-            known[held] = structure_key(point)
-        found.setdefault(known[held], []).append((position, point))
+            known[held] = found.setdefault(structure_key(point), [])
+        known[held].append((position, point))
     return [group_of(members) for members in found.values()]
 
 

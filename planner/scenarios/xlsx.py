@@ -82,8 +82,13 @@ def sheet_xml(rows: Iterable[Sequence[Any]], top: int, widths: dict[int, int]) -
     style = f' s="{BOLD}"'
     for line, row in enumerate(rows, top + 1):
         names += [column_name(place) for place in range(len(names), len(row))]
-        filled = [cell_xml(f"{name}{line}", cell, style)
-                  for name, cell in zip(names, row, strict=False) if cell is not None and cell != ""]  # fmt: skip
+        filled = [
+            f'<c r="{name}{line}"><v>{cell!r}</v></c>'
+            if type(cell) is float
+            else cell_xml(f"{name}{line}", cell, style)
+            for name, cell in zip(names, row, strict=False)
+            if cell is not None and cell != ""
+        ]
         parts.append(f'<row r="{line}">{"".join(filled)}</row>')
         style = ""
     parts.append("</sheetData></worksheet>")
