@@ -45,7 +45,7 @@ def raw(path: Path, data: str, main: str = "") -> str:
 def cells_of(path: Path) -> list[list[Any]]:
     """What a workbook or a CSV holds."""
     if path.suffix == ".xlsx":
-        return reader.values(path, 10**6)[2]
+        return reader.values(path, 10**6, 1000)[2]
     with path.open(newline="", encoding="utf-8-sig") as file:
         return list(csv.reader(file))
 
@@ -198,6 +198,18 @@ def test_a_formula_nobody_calculated_is_an_error_of_its_row(
     name = {"E2": "isl", "I2": "prefix_hit"}[place]
     assert found["errors"] == [{"row": 2, "error": f"{name}: is a formula that was never calculated; calculate it in a "
                                 "spreadsheet program, or give a value"}]  # fmt: skip
+
+
+def test_a_marked_cell_says_so_in_the_output(cli: Cli, tmp_path: Path) -> None:
+    """Neither an error value nor a formula without a value turns into an empty cell or 0, in inputs and in notes."""
+    for place, told in (("I2", "prefix_hit"), ("J2", "")):
+        for cell, kind, text in (("<v>#N/A</v>", ' t="e"', "#N/A"), ("<v>0</v>", "", reader.NEVER)):
+            given = raw(tmp_path / "in.xlsx", *formulas(value=cell, kind=kind, place=place, asks=True))
+            found = asked(cli, given, tmp_path / "out.xlsx", "--force")
+            assert found["refused"] == bool(told)
+            assert cells_of(tmp_path / "out.xlsx")[1]["ABCDEFGHIJ".index(place[0])] == text
+            again = asked(cli, str(tmp_path / "out.xlsx"), tmp_path / "again.csv", "--force")
+            assert again["refused"] == bool(told)
 
 
 def test_an_error_value_is_an_error_of_its_row(cli: Cli, tmp_path: Path) -> None:
@@ -356,6 +368,14 @@ def test_a_million_rows_are_refused_at_once(cli: Cli, tmp_path: Path) -> None:
         start = time.process_time()
         assert "has over 200,000 rows" in refused(cli, given, tmp_path / "out.xlsx")
         assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "A1048576", "XFD1", "ALM2", "ZZZZZZ9"])
+def test_a_stray_cell_far_away_is_refused(cli: Cli, tmp_path: Path, place: str) -> None:
+    """The rectangle up to it is never built."""
+    data = formulas(value="<v>8192</v>")[0].replace('<row r="3">', f'<row r="3"><c r="{place}"><v>1</v></c>')
+    told = refused(cli, raw(tmp_path / "in.xlsx", data), tmp_path / "out.xlsx")
+    assert f"has a cell at {place}, far from any table" in told
 
 
 def test_where_the_output_goes(cli: Cli, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def read(path: Path) -> Table:
         if size > MOST_BYTES:
             raise BadFile(where, f"is over {MOST_BYTES:,} bytes", "split the table")
         if workbook.is_workbook(path):
-            sheet, sheets, cells, marks = workbook.values(path, MOST_ROWS)
+            sheet, sheets, cells, marks = workbook.values(path, MOST_ROWS, MOST_COLUMNS)
             return table(where, cells, marks=marks, sheet=sheet, sheets=sheets)
         if path.suffix.lower() in WORKBOOKS:
             raise BadFile(where, "is named like a workbook and is none", "save it as .xlsx, or name it .csv")

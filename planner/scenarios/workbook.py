@@ -23,14 +23,21 @@ PART, OVERLAP, MOST_XML = 1 << 20, 64, 10_000_000  # bytes: read at once, shared
 MOST_UNPACKED = 1_000_000_000
 """Bytes of all parts together, unpacked: far above what MOST_ROWS need."""
 ROW, TOLD = re.compile(rb"<(?:\w+:)?row[ >/]"), re.compile(rb"<(?:\w+:)?f[ >/]|t=[\"']e[\"']")
+NEVER = "(formula, never calculated)"
+FAR = re.compile(rb"\br=[\"'](?=[A-Z]{3}|[A-Z]+[0-9]{5})([A-Z]{1,7})([0-9]{1,9})[\"']")
+"""Places of cells with a third letter or a fifth digit."""
 SAVE = "save it as .xlsx or .csv"
 
 
 @dataclass
 class Marks:
-    """Cells (row, column), 0-based, whose value says less than it seems to, and why; how many formulas there are."""
+    """Cells (row, column), 0-based, whose value says less than it seems to, and why; how many formulas there are.
+
+    texts: what stands in such a cell from here on, so that it is neither empty nor 0 when it is written.
+    """
 
     cells: dict[tuple[int, int], str] = field(default_factory=dict)
+    texts: dict[tuple[int, int], str] = field(default_factory=dict)
     formulas: int = 0
 
 
@@ -81,10 +88,11 @@ def part_of(parts: zipfile.ZipFile, sheet: str) -> tuple[str, bool]:
     return (target.lstrip("/") if target.startswith("/") else f"xl/{target}"), asks
 
 
-def marks_of(path: Path, sheet: str, most_rows: int) -> Marks:
+def marks_of(path: Path, sheet: str, most_rows: int, most_columns: int) -> Marks:
     """The marks of a worksheet, in one pass; the cells are looked at one by one only where there are any.
 
-    Raises BadFile for more rows than `most_rows`, counted before anything is read into memory.
+    Raises BadFile for more rows than `most_rows`, counted before anything is read into memory, and for a stray cell so
+    far away that the rectangle up to it would not fit there.
     """
     with zipfile.ZipFile(path) as parts:
         name, asks = part_of(parts, sheet)
@@ -95,6 +103,10 @@ def marks_of(path: Path, sheet: str, most_rows: int) -> Marks:
                 rows += len(ROW.findall(text)) - len(ROW.findall(tail))
                 told = told or TOLD.search(text) is not None
                 tail = text[-OVERLAP:]
+                for match in FAR.finditer(text):
+                    if column_of(match[1].decode()) >= most_columns or int(match[2]) > most_rows + 1:
+                        what = f"has a cell at {match[1].decode()}{match[2].decode()}, far from any table"
+                        raise BadFile(str(path), what, "delete it, or move the table")
                 if rows > most_rows + 1:
                     what = f"has over {most_rows:,} rows (empty ones that are formatted count)"
                     raise BadFile(str(path), what, "split the table, or delete the rows below it")
@@ -130,9 +142,10 @@ def told_cells(file: IO[bytes], asks: bool) -> Marks:
             return
         marks.formulas += formula
         if kind == "e":
-            marks.cells[row, column] = f"is the error value {value}"
+            marks.cells[row, column], marks.texts[row, column] = f"is the error value {value}", value
         elif formula and (not value or (asks and kind == "n" and float(value) == 0)):
             marks.cells[row, column] = "is a formula that was never calculated"
+            marks.texts[row, column] = NEVER
 
     def data(text: str) -> None:
         nonlocal value
@@ -162,7 +175,7 @@ def column_name(place: int) -> str:
     return letters
 
 
-def values(path: Path, most_rows: int) -> tuple[str, int, list[list[Any]], Marks]:
+def values(path: Path, most_rows: int, most_columns: int) -> tuple[str, int, list[list[Any]], Marks]:
     """(name of the first worksheet, how many there are, its cells from A1 on, its marks). Raises BadFile."""
     from python_calamine import CalamineError, PasswordError, SheetTypeEnum, load_workbook
 
@@ -172,8 +185,13 @@ def values(path: Path, most_rows: int) -> tuple[str, int, list[list[Any]], Marks
         sheets = [sheet.name for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
         if not sheets:
             raise BadFile(str(path), "has no worksheet", "put the table in one")
-        marks = marks_of(path, sheets[0], most_rows)
-        return sheets[0], len(sheets), book.get_sheet_by_name(sheets[0]).to_python(skip_empty_area=False), marks
+        marks = marks_of(path, sheets[0], most_rows, most_columns)
+        cells = book.get_sheet_by_name(sheets[0]).to_python(skip_empty_area=False)
+        for (row, column), text in marks.texts.items():
+            if row < len(cells):
+                cells[row] += [""] * (column + 1 - len(cells[row]))
+                cells[row][column] = text
+        return sheets[0], len(sheets), cells, marks
     except PasswordError:
         raise BadFile(str(path), "is protected by a password", "save it without one") from None
     except (CalamineError, zipfile.BadZipFile, ElementTree.ParseError, expat.ExpatError, *DAMAGED) as error:
