@@ -17,6 +17,7 @@ from planner.cli import options as o
 from planner.cli import study
 from planner.cli.evidence import calibrate, validate
 from planner.cli.output import emit
+from planner.cli.sheets import export, import_sheet
 from planner.cli.solve import solve
 from planner.cli.workbook import workbook
 from planner.errors import BadInput, ExitCode, PlannerError, one_line
@@ -250,6 +251,8 @@ def specs_import(
 
 app.command()(validate)
 app.command()(calibrate)
+app.command("import-sheet")(import_sheet)
+app.command()(export)
 for name, command in study.COMMANDS.items():
     app.command(name)(command)
 

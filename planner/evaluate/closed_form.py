@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 
 from planner.errors import BadInput, UnknownName, nearest
-from planner.evaluate.inputs import LENGTHS
+from planner.evaluate.inputs import LENGTHS, full_length
 from planner.evaluate.sheet import Book
 from planner.evaluate.variables import FRIENDLY
 from planner.nodes import Least, Most, Node
@@ -61,7 +61,7 @@ def closed_form(book: Book, name: str, values: Mapping[str, Any], rows: Mapping[
     reached = {symbols[dotted] for dotted in keep}
     if LENGTHS & keep and values["ask.length"] == values["ask.isl"] + values["ask.osl"] and "ask.length" not in keep:
         length = symbols["ask.length"]
-        forms[length] = sum(forms.get(symbols[part], symbols[part]) for part in sorted(LENGTHS))
+        forms[length] = full_length(*(forms.get(symbols[part], symbols[part]) for part in sorted(LENGTHS)))
         reached.add(length)
     for row in book.needs((name,)):
         expression, symbol = book.expression(row), sympy.Symbol(row, real=True)

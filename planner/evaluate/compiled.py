@@ -119,12 +119,8 @@ def scalars(book: Book, rows: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
-def source(book: Book, outputs: tuple[str, ...], *, tight: bool = True) -> str:
-    """Text of a module with `kernel(inputs...)` returning the outputs; only what they need, in the sheet's order.
-
-    tight: fewer array passes, at the cost of the names that only one other quantity uses (planner.evaluate.tighten);
-    otherwise every quantity keeps its own line.
-    """
+def parts(book: Book, outputs: tuple[str, ...], tight: bool, notes: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """(symbols of the inputs that the outputs need, lines of the kernel's body). notes: a comment below a quantity."""
     rows = {name: sympy.sympify(book.rows[name].value) for name in book.needs(outputs)}
     if tight:
         rows = tightened(rows, outputs)
@@ -135,9 +131,21 @@ def source(book: Book, outputs: tuple[str, ...], *, tight: bool = True) -> str:
     lines = []
     for name, expression in rows.items():
         lines.append(f"    {name} = {printer.doprint(expression)}")
+        if name in notes:
+            lines.append(f"    # {notes[name]}")
         dead = [s for s in uses[name] if s in rows and last[s] == name and s not in outputs]
         if dead:
             lines.append(f"    del {', '.join(dead)}")
+    return inputs, lines
+
+
+def source(book: Book, outputs: tuple[str, ...], *, tight: bool = True, notes: Mapping[str, str] | None = None) -> str:
+    """Text of a module with `kernel(inputs...)` returning the outputs; only what they need, in the sheet's order.
+
+    tight: fewer array passes, at the cost of the names that only one other quantity uses (planner.evaluate.tighten);
+    otherwise every quantity keeps its own line. notes: quantity -> the comment below its line.
+    """
+    inputs, lines = parts(book, outputs, tight, notes or {})
     body = "\n".join(lines)
     arguments = ",\n    ".join(inputs)
     returned = ", ".join(outputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import count, takewhile
 from typing import Any
 
 from planner.errors import BadSpec, BadWorkload
@@ -87,16 +88,9 @@ def assemble(
     """The answer for one point from a float run and the ranges of its headlines."""
     say, on = run(point)
     q = {name: quantity.value for name, quantity in say.rows.items()}
-    endless = [key for key, name in HEADLINES.items() if not math.isfinite(q[name])]
-    if endless:
-        raise BadSpec(
-            "specs", f"{endless[0]} comes out as no finite number", "check the figures of chip, stack and model"
-        )
+    check_finite(q)
     rows = breakdown.rows(say, on)
-    memory = memory_of(case, q, workload.isl + workload.osl, lent)
-    violations = memory_violations(q, memory)
-    silent = workload.osl == 1
-    if silent:
+    if workload.osl == 1:
         bands = {key: pair for key, pair in bands.items() if key not in ("decode.tpot_s", "decode.tok_s_per_user")}
     return Estimate(
         model=case.model.name,
@@ -105,19 +99,7 @@ def assemble(
         layout=layout_of(layout, replicas, lent),
         workload=workload.model_dump(),
         concurrency=check_load(workload),
-        feasible=not violations,
-        violations=violations,
-        memory=memory,
-        prefill=Prefill(q["prefill_idle_s"], q["serving_prefill_chip_tokens_per_s"]),
-        decode=Decode(
-            q["decode_step_s"], q["serving_decode_chip_tokens_per_s"],
-            None if silent else q["serving_tpot_s"], None if silent else q["serving_user_tokens_per_s"],
-        ),
-        serving=Serving(
-            q["serving_ttft_s"], q["serving_e2e_s"], q["serving_chip_tokens_per_s"], q["serving_tokens_per_s"],
-            q["serving_requests_per_s"], workload.arrivals,
-        ),
-        cost=Cost(q["serving_cost_output_usd"], q["serving_cost_input_usd"], q["serving_cost_total_usd"]),
+        **headlines(case, q, workload, lent),
         bounds=breakdown.bounds(rows, q["serving_steps"], q["group"]),
         breakdown=rows,
         range=bands,
@@ -128,6 +110,50 @@ def assemble(
     )  # fmt: skip
 
 
+def check_finite(q: dict[str, Any]) -> None:
+    """Every headline is a finite number. Raises BadSpec."""
+    endless = [key for key, name in HEADLINES.items() if not math.isfinite(q[name])]
+    if endless:
+        raise BadSpec(
+            "specs", f"{endless[0]} comes out as no finite number", "check the figures of chip, stack and model"
+        )
+
+
+MEMORY = ("other_bytes", "usable_bytes", "activations_bytes", "buffers_bytes", "runtime_bytes", "slack_bytes",
+          "max_concurrency", "request_block_tokens", "reserved_concurrency", "pool_used_bytes")  # fmt: skip
+STAGE = ("requests", "used_bytes", "weights_bytes", "budget_bytes", "token_bytes", "state_bytes", "request_bytes",
+         "reserved_bytes")  # fmt: skip
+SERVED = ("serving_tokens_per_s", "serving_requests_per_s", "serving_cost_input_usd", "serving_cost_total_usd")
+
+
+def behind(stages: int) -> frozenset[str]:
+    """The quantities that `headlines` reads, of a structure of so many stages."""
+    memory = (*MEMORY, *(f"stage{i}_{name}" for i in range(stages) for name in STAGE))
+    return frozenset({*HEADLINES.values(), *SERVED, *(f"memory_{name}" for name in memory)})
+
+
+def headlines(case: Case, q: dict[str, Any], workload: Workload, lent: int) -> dict[str, Any]:
+    """Memory, prefill, decode, serving and cost of an answer from its named quantities on floats."""
+    memory = memory_of(case, q, workload.isl + workload.osl, lent)
+    violations = memory_violations(q, memory)
+    silent = workload.osl == 1
+    return {
+        "feasible": not violations,
+        "violations": violations,
+        "memory": memory,
+        "prefill": Prefill(q["prefill_idle_s"], q["serving_prefill_chip_tokens_per_s"]),
+        "decode": Decode(
+            q["decode_step_s"], q["serving_decode_chip_tokens_per_s"],
+            None if silent else q["serving_tpot_s"], None if silent else q["serving_user_tokens_per_s"],
+        ),
+        "serving": Serving(
+            q["serving_ttft_s"], q["serving_e2e_s"], q["serving_chip_tokens_per_s"], q["serving_tokens_per_s"],
+            q["serving_requests_per_s"], workload.arrivals,
+        ),
+        "cost": Cost(q["serving_cost_output_usd"], q["serving_cost_input_usd"], q["serving_cost_total_usd"]),
+    }  # fmt: skip
+
+
 def layout_of(layout: Layout, replicas: int, lent: int) -> LayoutAnswer:
     """A placed layout as an answer."""
     keys = {key: getattr(layout, key.lower()) for key in KEYS}
@@ -136,7 +162,7 @@ def layout_of(layout: Layout, replicas: int, lent: int) -> LayoutAnswer:
 
 def worst_stage(q: dict[str, Any], by: str) -> int:
     """The place among the stages evaluated of the fullest at this load, or (`by` requests) that fits the fewest."""
-    stages = [i for i in range(len(q)) if f"memory_stage{i}_requests" in q]
+    stages = list(takewhile(lambda i: f"memory_stage{i}_requests" in q, count()))
     keys = {i: (q[f"memory_stage{i}_requests"], -q[f"memory_stage{i}_used_bytes"]) for i in stages}
     return min(stages, key=lambda i: keys[i] if by == "requests" else keys[i][1])
 

@@ -179,27 +179,37 @@ def full_length(isl: Q, osl: Q) -> Q:
     return isl + osl
 
 
-def asked(workload: Workload, stack: Stack, length: int | None = None) -> dict[str, Leaf]:
-    """The workload's numbers under `ask`. length: tokens a request may reach, ISL + OSL unless given."""
-    fraction = stack.memory_fraction if workload.memory_fraction is None else None
-    values: dict[str, tuple[float, str]] = {
-        "isl": (workload.isl, "1"),
-        "osl": (workload.osl, "1"),
-        "length": (length if length is not None else full_length(workload.isl, workload.osl), "1"),
-        "concurrency": (workload.concurrency or 1, "1"),
-        "chunk": (workload.chunk or stack.chunk, "1"),
-        "prefix_hit": (workload.prefix_hit, "1"),
-        "routing_skew": (workload.routing_skew, "1"),
-        "draft_tokens": (workload.draft_tokens, "1"),
-        "accepted_length": (workload.accepted_length, "1"),
-        "kv_value_bytes": (value_bytes(workload.kv_format), "B"),
-        "state_value_bytes": (value_bytes(workload.state_format), "B"),
-    }
-    found = {f"ask.{name}": given(value, unit) for name, (value, unit) in values.items()}
-    if workload.overlap is not None:
-        found["stack.overlap"] = given(workload.overlap, "1")
+def asked_values(workload: Workload, stack: Stack, length: int | None = None) -> dict[str, float]:
+    """The workload's numbers under `ask`, and what of the stack's it replaces.
+
+    length: tokens a request may reach, ISL + OSL unless given.
+    """
     own = workload.memory_fraction
-    found["ask.memory_fraction"] = leaf(fraction) if fraction else given(own or 0.0, "1")
+    found: dict[str, float] = {
+        "ask.isl": workload.isl,
+        "ask.osl": workload.osl,
+        "ask.length": length if length is not None else full_length(workload.isl, workload.osl),
+        "ask.concurrency": workload.concurrency or 1,
+        "ask.chunk": workload.chunk or stack.chunk,
+        "ask.prefix_hit": workload.prefix_hit,
+        "ask.routing_skew": workload.routing_skew,
+        "ask.draft_tokens": workload.draft_tokens,
+        "ask.accepted_length": workload.accepted_length,
+        "ask.kv_value_bytes": value_bytes(workload.kv_format),
+        "ask.state_value_bytes": value_bytes(workload.state_format),
+    }
+    if workload.overlap is not None:
+        found["stack.overlap"] = workload.overlap
+    found["ask.memory_fraction"] = stack.memory_fraction.value if own is None else own
+    return {name: float(value) for name, value in found.items()}
+
+
+def asked(workload: Workload, stack: Stack, length: int | None = None) -> dict[str, Leaf]:
+    """The same as leaves; a memory fraction that nobody gave has the stack's range."""
+    values = asked_values(workload, stack, length)
+    found = {name: given(value, "B" if name.endswith("_bytes") else "1") for name, value in values.items()}
+    if workload.memory_fraction is None:
+        found["ask.memory_fraction"] = leaf(stack.memory_fraction)
     return found
 
 

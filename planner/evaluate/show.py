@@ -166,8 +166,8 @@ def written(text: str | bytes, out: str, force: bool, endings: tuple[str, ...] =
     """
     free(out, force, endings)
     try:
+        data = text.encode() if isinstance(text, str) else text
         target = Path(out).resolve()
-        data = text if isinstance(text, bytes) else text.encode()
         with NamedTemporaryFile(dir=target.parent, suffix=".tmp", delete=False) as draft:
             place = Path(draft.name)
             try:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from planner.evaluate.inputs import setting
-from planner.evidence.predict import Group
+from planner.evidence.predict import Figures
 from planner.model.deployment import deployment
 from planner.quantities import Numbers
 
@@ -28,7 +28,7 @@ class Bound:
     floor_s: float
 
 
-def bounds(groups: Sequence[Group], count: int) -> list[Bound]:
+def bounds(groups: Sequence[Figures], count: int) -> list[Bound]:
     """The bound of every row."""
     found = [Bound("", 0.0)] * count
     for group in groups:
@@ -41,7 +41,7 @@ def bounds(groups: Sequence[Group], count: int) -> list[Bound]:
     return found
 
 
-def book(group: Group) -> tuple[Numbers, Any]:
+def book(group: Figures) -> tuple[Numbers, Any]:
     """All operators of a group's rows on arrays."""
     if group.said is None:
         first, load = group.items[0].point, group.load
@@ -53,7 +53,7 @@ def book(group: Group) -> tuple[Numbers, Any]:
     return group.said
 
 
-def spent(group: Group, phase: str) -> dict[str, np.ndarray[Any, Any]]:
+def spent(group: Figures, phase: str) -> dict[str, np.ndarray[Any, Any]]:
     """Time of a phase by what bounds each operator alone, per row."""
     say, on = book(group)
     size = len(group.items)
@@ -69,7 +69,7 @@ def spent(group: Group, phase: str) -> dict[str, np.ndarray[Any, Any]]:
     return total
 
 
-def floors(group: Group, phase: str) -> np.ndarray[Any, Any]:
+def floors(group: Figures, phase: str) -> np.ndarray[Any, Any]:
     """The least time of a phase, per row."""
     say, on = book(group)
     found = np.zeros(len(group.items))

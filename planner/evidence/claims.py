@@ -24,12 +24,12 @@ import numpy as np
 from planner.errors import BadInput, BadSpec
 from planner.evaluate.case import Point, case_of, check_chips, check_workload, point_of
 from planner.evaluate.grid import columns, evaluate, slots_needed
+from planner.evaluate.grouped import structure_key
 from planner.evaluate.inputs import Case
 from planner.evaluate.results import Result
 from planner.evidence.claim_file import METRICS, QUESTION, SOFTWARE, Claim, Patch, Workshop, read_claim, seconds, tokens
 from planner.evidence.claim_length import lengths
 from planner.evidence.claim_notes import notes
-from planner.evidence.predict import structure_key
 from planner.layout import Layout
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -20,7 +20,7 @@ from planner.evaluate.results import Result
 from planner.evidence.fit import scored
 from planner.evidence.measurement import Measurement
 from planner.evidence.names import chip_of, table
-from planner.evidence.predict import Group, deployable, grouped, predicted
+from planner.evidence.predict import Figures, deployable, grouped, predicted
 
 DRAWS = 256
 """Draws behind each figure: enough for the 10th and 90th percentile of some hundred figures."""
@@ -73,7 +73,7 @@ def coverage(rows: Sequence[Measurement], stacks: Mapping[str, str], what: str) 
     )  # fmt: skip
 
 
-def drawn_figures(group: Group) -> np.ndarray[Any, Any]:
+def drawn_figures(group: Figures) -> np.ndarray[Any, Any]:
     """The predicted figure of every row of a group in every draw, (draws, rows)."""
     each = [draws(item.point.leaves, DRAWS) for item in group.items]
     values = {name: np.tile(value, DRAWS) if np.ndim(value) else value for name, value in group.values.items()}
@@ -83,5 +83,6 @@ def drawn_figures(group: Group) -> np.ndarray[Any, Any]:
             for drawn, item in zip(each, group.items, strict=True)
         ]
         values[name] = np.stack(columns, axis=1).ravel()
-    repeated = Group(group.items * DRAWS, [], values)
+    items = group.items * DRAWS
+    repeated = Figures(group.first, list(range(len(items))), values, items)
     return predicted(repeated, {}).reshape(DRAWS, len(group.items))

@@ -11,8 +11,8 @@ Static batches that exceed what fits run one after the other. The context slope 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -21,7 +21,8 @@ import numpy as np
 from planner.errors import BadLayout, BadWorkload, PlannerError
 from planner.evaluate.case import Point, case_of, check_draft, point_of
 from planner.evaluate.estimate import check_says
-from planner.evaluate.grid import Arrays, evaluate
+from planner.evaluate.grid import Arrays
+from planner.evaluate.grouped import Group, by_structure
 from planner.evidence.measurement import PER_NODE, Measurement
 from planner.layout import Layout, complete, context_problem, head_problem, stage_problem
 from planner.specs.hardware import System
@@ -38,9 +39,6 @@ WANTED = frozenset({
 })  # fmt: skip
 CONTEXTS = (1024, 65536)
 """Where the slope of a decode step over context is taken."""
-TEXTS = ("name", "title", "note", "source", "kernel", "library", "vendor", "fabric", "chip_family", "layers", "stack",
-         "chip", "memory_policy", "basis", "servers")  # fmt: skip
-"""Structural values no formula reads: two rows that differ in them alone share an evaluation."""
 
 
 @cache
@@ -122,44 +120,22 @@ def deployable(rows: Iterable[Measurement]) -> tuple[list[Ready], dict[str, str]
     return items, left
 
 
-def structure_key(point: Point) -> tuple[Any, ...]:
-    """What two rows must share to be evaluated together."""
-    raw = tuple(sorted((name, str(value)) for name, value in point.raw.items() if name.rpartition(".")[2] not in TEXTS))
-    return (point.shape, raw, tuple(sorted(point.values)))
-
-
 @dataclass
-class Group:
-    """Rows of one structure: their values as arrays, those that no row varies as scalars."""
+class Figures(Group):
+    """Figures of one structure; the load they are predicted at and all their operators, once worked out."""
 
-    items: list[Ready]
-    index: list[int]
-    values: dict[str, Any]
+    items: list[Ready] = field(default_factory=list)
     load: Any = 1.0
     said: Any = None
 
-    def run(self, changes: Mapping[str, Any], wanted: frozenset[str] = WANTED) -> Arrays:
-        """The wanted quantities of every row under changed inputs."""
-        first = self.items[0].point
-        found = evaluate(first.shape, {**self.values, **changes}, first.raw, wanted)
-        return {name: np.broadcast_to(value, len(self.items)) for name, value in found.items()}
+
+def grouped(items: Sequence[Ready]) -> list[Figures]:
+    """Figures by structure."""
+    groups = by_structure(item.point for item in items)
+    return [Figures(**vars(group), items=[items[i] for i in group.index]) for group in groups]
 
 
-def grouped(items: Iterable[Ready]) -> list[Group]:
-    """Rows by structure."""
-    found: dict[Any, list[tuple[int, Ready]]] = {}
-    for position, item in enumerate(items):
-        found.setdefault(structure_key(item.point), []).append((position, item))
-    groups = []
-    for members in found.values():
-        rows = [item for _, item in members]
-        columns = {name: np.array([item.point.values[name] for item in rows]) for name in rows[0].point.values}
-        values = {name: column[0].item() if (column == column[0]).all() else column for name, column in columns.items()}
-        groups.append(Group(rows, [position for position, _ in members], values))
-    return groups
-
-
-def predictions(groups: list[Group], count: int, changes: Mapping[str, Any] | None = None) -> np.ndarray[Any, Any]:
+def predictions(groups: list[Figures], count: int, changes: Mapping[str, Any] | None = None) -> np.ndarray[Any, Any]:
     """Predicted figure of every row, SI; nan where a row has no meaning. changes: stack inputs by dotted name."""
     found = np.full(count, np.nan)
     for group in groups:
@@ -167,16 +143,16 @@ def predictions(groups: list[Group], count: int, changes: Mapping[str, Any] | No
     return found
 
 
-def predicted(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+def predicted(group: Figures, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     """Predicted figures of one group of rows, each by its phase and metric."""
     rows = [item.row for item in group.items]
     own = {name: value for name, value in changes.items() if name in group.values}
     load = in_flight(group, own)
     own["ask.concurrency"] = group.load = load
-    q = group.run(own)
+    q = group.run(own, WANTED)
     slope = None
     if any(row.metric.startswith("fit_") for row in rows):
-        low, high = (group.run({**own, "ask.isl": float(context)})["decode_step_s"] for context in CONTEXTS)
+        low, high = (group.run({**own, "ask.isl": float(context)}, WANTED)["decode_step_s"] for context in CONTEXTS)
         slope = (high - low) / (CONTEXTS[1] - CONTEXTS[0]), low
     return np.array([
         one(item, q, i, float(load[i]), slope) if np.isfinite(load[i]) else math.nan
@@ -184,7 +160,7 @@ def predicted(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     ])  # fmt: skip
 
 
-def in_flight(group: Group, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+def in_flight(group: Figures, changes: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     """Requests in flight: as asked, or as many as fit where a row says `most`; never more than fit while serving."""
     rows = [item.row for item in group.items]
     asked = np.array([float(row.requests or 1) for row in rows])

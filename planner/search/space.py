@@ -48,13 +48,14 @@ def candidates(model: Model, lent: int, refused: Counter[str]) -> list[Layout]:
     return found
 
 
-def space_of(case: Case, workload: Workload, lent: int, layouts: list[Layout]) -> Space:
-    """Columns of all layouts beside the scalars of specs and workload."""
-    slots = slots_needed(case.model, layouts)
+def space_of(case: Case, workload: Workload, lent: int, layouts: list[Layout], each: list[int] | None = None) -> Space:
+    """Columns of all layouts beside the scalars of specs and workload. each: chips lent to a layout, if not `lent`."""
+    slots, chips = slots_needed(case.model, layouts), each or [lent] * len(layouts)
     numbers, raw = leaves(case, workload)
     numbers |= asked(workload, case.stack)
     values: dict[str, Any] = {name: leaf.value for name, leaf in numbers.items()}
-    values |= columns(case.model, layouts, [lent // layout.chips for layout in layouts], [lent] * len(layouts), slots)
+    replicas = [given // layout.chips for given, layout in zip(chips, layouts, strict=True)]
+    values |= columns(case.model, layouts, replicas, chips, slots)
     return Space(case, workload, lent, layouts, shape_of(case, workload, slots), values, raw)
 
 

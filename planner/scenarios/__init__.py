@@ -1,0 +1,1 @@
+"""Scenarios from cells: tables of deployments, and the single cells and ranges of a worksheet."""
