@@ -160,7 +160,8 @@ def check_depends(values: Any, moving: Variable, goal: Target) -> None:
     finite = values[np.isfinite(values)]
     if finite.size and np.ptp(finite) > FLAT * np.max(np.abs(finite)):
         return
-    what = f"{goal.name} does not depend on {moving.name} in this deployment"
+    always = f": it is {goal.shown(float(finite[0]))} throughout" if finite.size else ""
+    what = f"{goal.name} does not depend on {moving.name} in this deployment{always}"
     raise BadInput("--for", what, "`planner explain --sensitivities` lists what moves what")
 
 

@@ -136,6 +136,8 @@ class Target:
             return f"{self.bound} {'leads' if value >= 0 else 'trails'} by {abs(value) * 100:.3g} % of the time"
         if self.name in SHARES:
             return f"{value * 100:.3g} %"
+        if self.metric.unit == "B" and abs(value) < 1:
+            return "0 B"
         return f"${value:,.4g}" if self.metric.unit == "USD" else show(value, self.metric.unit)
 
     def meets(self, value: Any) -> Any:
