@@ -138,3 +138,15 @@ def test_what_has_no_form_is_refused() -> None:
     """A function that spreadsheets do not share is a fault of ours, not a wrong number."""
     with pytest.raises(ValueError, match="no form in a spreadsheet"):
         formula(sympy.sin(X), str, "wave")
+
+
+@pytest.mark.parametrize(("concurrency", "arrivals"), [(1, "steady"), (1, "waves"), (512, "steady")])
+def test_arrivals_stay_open_where_they_give_the_same_number(concurrency: int, arrivals: str) -> None:
+    """Alone nobody waits, and a saturated load waits the longest either way: the formulas differ all the same."""
+    from planner.evaluate.case import placed
+    from planner.evaluate.forms import ARRIVALS, forms_of
+    from planner.specs.workload import Workload
+
+    job = Workload(isl=1024, osl=100, concurrency=concurrency, arrivals=arrivals)
+    found = forms_of(placed("llama-3.1-8b", "h100-8", "TP1", job, None, None)[3])
+    assert [name for name, formula in found.formulas.items() if formula.choice == ARRIVALS] == ["serving_wait_s"]

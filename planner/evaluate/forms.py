@@ -107,25 +107,41 @@ def differing(point: Point, others: Mapping[str, float]) -> tuple[tuple[str, flo
 
 
 def forms_of(point: Point) -> Forms:
-    """The open sheet. Raises ValueError where a choice changes which quantities there are."""
+    """The open sheet. Raises ValueError where a choice changes which quantities there are.
+
+    Formats are compared by the numbers their formulas give, arrivals by the formulas: a wait that a load saturates, or
+    that nobody has, is the same number by either.
+    """
     names = list(point.values)
     base = build(point.shape, names, point.raw)
     small = scaled(point)
     known = {name: row.value for name, row in run(small)[0].rows.items()}
     formulas = {name: Formula(row, None, (((), base.expression(name)),)) for name, row in base.rows.items()}
     for choice, words in options_of(point).items():
-        alike: dict[tuple[tuple[str, float], ...], list[str]] = {(): [words[0]]}
-        for word in words[1:]:
-            alike.setdefault(differing(with_option(small, choice, word), known), []).append(word)
-        changed = {name for rows in alike for name, _ in rows}
-        books = [(same, book_with(point, choice, rows, same[0])) for rows, same in alike.items() if rows]
+        if choice == ARRIVALS:
+            alike, books = [words[0]], [([word], whole_book(point, choice, word)) for word in words[1:]]
+            changed = {
+                name for _, book in books for name in base.rows if base.expression(name) != book.expression(name)
+            }
+        else:
+            ways: dict[tuple[tuple[str, float], ...], list[str]] = {(): [words[0]]}
+            for word in words[1:]:
+                ways.setdefault(differing(with_option(small, choice, word), known), []).append(word)
+            alike, changed = ways[()], {name for rows in ways for name, _ in rows}
+            books = [(same, book_with(point, choice, rows, same[0])) for rows, same in ways.items() if rows]
         for name in changed:
             if formulas[name].choice is not None:
                 raise ValueError(f"{name} depends on two choices")
-            forms = [(alike[()], base.expression(name))]
+            forms = [(alike, base.expression(name))]
             forms += [(same, book.expression(name) if name in book.rows else forms[0][1]) for same, book in books]
             formulas[name] = Formula(base.rows[name], choice, merged(forms))
     return Forms(formulas, terms_of(base), base.inputs)
+
+
+def whole_book(point: Point, choice: str, word: str) -> Book:
+    """The sheet under another option."""
+    other = with_option(point, choice, word)
+    return build(other.shape, list(other.values), other.raw)
 
 
 def book_with(point: Point, choice: str, rows: tuple[tuple[str, float], ...], word: str) -> Book:
