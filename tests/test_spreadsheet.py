@@ -323,3 +323,37 @@ def test_importing_costs_nothing_heavy() -> None:
 
     program = "import sys, planner.spreadsheet; print(*(n for n in ('numpy', 'sympy', 'pydantic') if n in sys.modules))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+ODD = {
+    "months": (np.timedelta64(8192, "M"), "is a date or a time"),
+    "nanoseconds": (np.timedelta64(8192, "ns"), "is a date or a time"),
+    "moment": (np.datetime64("1970-01-01T00:00:00.000008192", "ns"), "is a date or a time"),
+    "no-moment": (np.datetime64("NaT"), "is empty"),
+    "masked": (np.ma.masked, "is empty"),
+    "huge": (10**400, "far too large"),
+    "longer-than-python-prints": (10**5000, "far too large"),
+    "array-in-a-cell": ([[np.array([1, 2]), 3]], "is a range within a cell"),
+    "a-million-squared": (np.broadcast_to(8192, (10**6, 10**6)), "spans 1,000,000,000,000 cells"),
+    "far-year": (np.array([10**15], "M8[Y]"), "is a date or a time"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_no_amount_is_a_sentence_and_never_an_amount(name: str) -> None:
+    """Numbers hidden in dates, masks and arrays are not taken for lengths; nothing is an internal fault."""
+    value, told = ODD[name]
+    found = spreadsheet.tpot_ms("kimi-k3", "zhenwu-m890-supernode", "TP8 DP8", value, "1k", 256)
+    cell = found if isinstance(found, str) else np.ravel(np.asarray(found, dtype=object))[0]
+    assert isinstance(cell, str)
+    assert told in cell
+    assert "internal fault" not in cell
+
+
+def test_a_masked_cell_is_empty_and_a_list_of_arrays_a_block() -> None:
+    deployment = ("kimi-k3", "zhenwu-m890-supernode", "TP8 DP8")
+    masked = spreadsheet.tpot_ms(*deployment, np.ma.array([8192, 1024], mask=[0, 1]), "1k", 256)
+    assert isinstance(masked[0], float)
+    assert "is empty" in masked[1]
+    block = spreadsheet.tpot_ms(*deployment, [np.array([1024, 2048]), np.array([4096, 8192])], "1k", 256)
+    assert np.shape(block) == (2, 2)

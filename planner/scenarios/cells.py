@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,8 +31,10 @@ TEXTS = ("model", "system", "layout", "stack", "kv_dtype", "state_dtype", "arriv
 SWITCHES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 LARGEST_WHOLE = 1e15
 """Up to here every whole number is exact as a float."""
-GAPS = ("NAType", "NaTType")
-"""The gaps of pandas, by name: it is not loaded here."""
+LARGEST_FLOAT = sys.float_info.max
+GAPS = ("NAType", "NaTType", "MaskedConstant")
+"""The gaps of pandas and numpy, by name: they are not loaded here."""
+MOMENTS = ("timedelta64", "datetime64")
 DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
@@ -39,6 +42,8 @@ def empty(cell: Any) -> bool:
     """Nothing was entered: None, blank text, or what marks a gap in tables of numbers."""
     if cell is None or (isinstance(cell, str) and not cell.strip()) or type(cell).__name__ in GAPS:
         return True
+    if type(cell).__name__ in MOMENTS:
+        return str(cell) == "NaT"
     return isinstance(cell, float) and cell != cell
 
 
@@ -46,6 +51,10 @@ def text(cell: Any, name: str) -> str:
     """A cell as the flag `name` would be written. Raises BadInput, BadUnit."""
     if isinstance(cell, str):
         return cell.strip()
+    if type(cell).__name__ in MOMENTS:
+        raise BadInput(name, f"is a date or a time ({cell})", "format the cell as a number or as text")
+    if getattr(cell, "shape", None):
+        raise BadInput(name, "is a range within a cell", "give one value a cell")
     if hasattr(cell, "item") and not isinstance(cell, DATES):
         cell = cell.item()  # a number of numpy or pandas
     if isinstance(cell, bool):
@@ -55,6 +64,8 @@ def text(cell: Any, name: str) -> str:
     if isinstance(cell, DATES):
         raise BadInput(name, f"is a date or a time ({cell})", "format the cell as a number or as text")
     if isinstance(cell, (int, float)):
+        if isinstance(cell, int) and abs(cell) > LARGEST_FLOAT:
+            raise BadUnit(name, "is far too large a number", "write a smaller one")
         if not math.isfinite(cell):
             raise BadUnit(name, f"{cell} is not a finite number", "give a number")
         return str(int(cell)) if abs(cell) < LARGEST_WHOLE and cell == int(cell) else repr(cell)

@@ -22,6 +22,8 @@ from planner.specs.flags import choice, maybe_count, per_second, seconds
 from planner.specs.workload import Slo
 
 Row = dict[str, Any]
+MOMENTS = "mM"
+"""Kinds of arrays of dates and times, whose cells stay what they are: as objects some turn into plain numbers."""
 FLAT, BLOCK = 1, 2
 """Dimensions of a plain list, and of a range of rows and columns."""
 
@@ -56,7 +58,14 @@ def as_range(name: str, value: Any) -> Any:
         cell = np.empty((), dtype=object)
         cell[()] = value
         return cell
+    if isinstance(value, np.ndarray) and value.size > MOST_ROWS:
+        raise BadInput(name, f"spans {value.size:,} cells", f"give at most {MOST_ROWS:,}")
+    if isinstance(value, np.ma.MaskedArray):
+        seen = np.array(value.data, dtype=object)
+        seen[np.ma.getmaskarray(value)] = None
+        return seen
     if isinstance(value, (list, tuple)):
+        value = [line.tolist() if getattr(line, "ndim", 0) else line for line in value]
         lines = [isinstance(line, (list, tuple)) for line in value]
         if any(lines) and (not all(lines) or len({len(line) for line in value}) > 1):
             raise BadInput(name, "is a range whose rows are not equally long", "give a whole block")
@@ -65,9 +74,12 @@ def as_range(name: str, value: Any) -> Any:
             cells[place] = line
         return cells
     given = np.asarray(value)
-    if given.dtype.kind in "mM":
-        given = given.astype(f"{given.dtype.kind}8[us]")
-    return np.asarray(value, dtype=object) if given.dtype.kind not in "mM" else given.astype(object)
+    if given.dtype.kind not in MOMENTS:
+        return np.asarray(value, dtype=object)
+    moments = np.empty(given.shape, dtype=object)
+    for place in np.ndindex(given.shape):
+        moments[place] = given[place]
+    return moments
 
 
 def shape_of(ranges: Mapping[str, Any]) -> tuple[int, ...]:
