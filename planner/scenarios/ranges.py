@@ -77,8 +77,8 @@ def as_range(name: str, value: Any) -> Any:
     if given.dtype.kind not in MOMENTS:
         return np.asarray(value, dtype=object)
     moments = np.empty(given.shape, dtype=object)
-    for place in np.ndindex(given.shape):
-        moments[place] = given[place]
+    for at in np.ndindex(given.shape):
+        moments[at] = given[at]
     return moments
 
 
