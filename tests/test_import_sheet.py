@@ -258,13 +258,16 @@ def test_a_wrong_cell_is_a_sentence_in_its_row(cli: Cli, tmp_path: Path, cell: d
 
 
 def test_what_does_not_fit_says_so(cli: Cli, tmp_path: Path) -> None:
-    """A deployment beyond its memory is priced, and the violation stands beside it."""
+    """A deployment beyond its memory has its memory and the violation, and neither times nor rates nor costs."""
     given = book(tmp_path / "in.xlsx", [HEADER, [*ROW[:6], 10**6, None, None, None]])
     found = asked(cli, given, tmp_path / "out.xlsx")
     assert (found["priced"], found["feasible"]) == (1, 0)
-    row = cells_of(tmp_path / "out.xlsx")[1]
-    assert row[len(HEADER)] is False
-    assert "TB too much" in row[-2]
+    names, row = cells_of(tmp_path / "out.xlsx")
+    told = {name: cell for name, cell in dict(zip(names, row, strict=True)).items() if name in RESULTS and cell != ""}
+    assert told["feasible"] is False
+    assert told["max_concurrency"] == 2040
+    assert "TB too much" in told["violation"]
+    assert not [name for name in told if name.endswith("_s") or "usd" in name or "tok" in name]
 
 
 @pytest.mark.parametrize(

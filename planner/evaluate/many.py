@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from planner.errors import PlannerError
 from planner.evaluate.case import Point, case_of, check_load, check_workload, chips_lent, shape_of
-from planner.evaluate.estimate import behind, check_finite, headlines
+from planner.evaluate.estimate import ANYWAY, behind, check_finite, headlines
 from planner.evaluate.grouped import Group, by_structure
 from planner.evaluate.inputs import Case, asked_values, layout_values, leaves
 from planner.evaluate.results import Cost, Decode, Memory, Prefill, Serving
@@ -90,12 +90,15 @@ COLUMNS = (
 )
 """The headlines as columns of a table, in order."""
 READ = [(attrgetter(c.key), UNITS[c.quantity][c.unit] if c.unit else None) for c in COLUMNS]
+MEANT = [c.key.startswith(ANYWAY) for c in COLUMNS]
+"""Whether a column has something to say of a deployment that does not fit."""
 
 
 def cells(found: Headlines) -> list[Any]:
-    """The columns of one row; None where a headline has no meaning, as TPOT of one output token."""
-    return [value if scale is None or value is None else value / scale for value, scale in
-            ((read(found), scale) for read, scale in READ)]  # fmt: skip
+    """The columns of one row; None where a headline means nothing: TPOT of one token, times of what does not fit."""
+    values = [value if scale is None or value is None else value / scale for value, scale in
+              ((read(found), scale) for read, scale in READ)]  # fmt: skip
+    return values if found.feasible else [value if meant else None for value, meant in zip(values, MEANT, strict=True)]
 
 
 @dataclass
