@@ -41,7 +41,7 @@ SILENT = ("serving_tpot_s", "serving_user_tokens_per_s")
 """Quantities that mean nothing where one output token has no time between tokens."""
 
 
-ANYWAY = ("memory", "feasible", "chips_lent")
+ANYWAY = ("memory", "feasible", "chips_lent", "layout")
 """How keys of an answer begin that a deployment has even where it does not fit: it has no times, rates and costs."""
 
 
