@@ -105,8 +105,10 @@ def nothing(cell: Any, name: str) -> bool:
     """A cell that says nothing: empty, or a word for it where the input may be left out."""
     if empty(cell):
         return True
+    if not isinstance(cell, str):
+        return False
     optional = name not in REQUIRED or name == "layout"
-    return optional and isinstance(cell, str) and cell.strip().lower() in NOTHING
+    return optional and cell.strip().lower() in NOTHING
 
 
 def said(cell: Any, name: str, required: Sequence[str] = REQUIRED) -> str | None:

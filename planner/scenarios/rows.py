@@ -13,7 +13,6 @@ from planner.layout import Layout, read_keys
 from planner.scenarios.cells import (
     ASKED,
     DEFAULTS,
-    INPUTS,
     REQUIRED,
     asked,
     job,
@@ -27,7 +26,9 @@ from planner.specs.workload import Slo
 ORDINARY: dict[str, str | None] = {**DEFAULTS, "isl": "1k", "osl": "1k", "concurrency": "1"}
 """A job with nothing wrong, beside which one input is looked at alone."""
 NEEDED = tuple(name for name in REQUIRED if name != "layout")
-"""Inputs that every row gives; a layout that is not given is searched."""
+"""Inputs that every row gives, in order; a layout that is not given is searched."""
+OPEN: dict[str, Any] = dict.fromkeys(REQUIRED)
+NO_TARGETS = Slo()
 LOADERS: dict[str, Callable[[str], Any]] = {"model": load_model, "system": load_system, "stack": load_stack}
 FLAGS: dict[str, Callable[..., Any]] = {
     "chips": maybe_count, "price": usd_per_second, "ttft": seconds, "tpot": seconds,
@@ -47,24 +48,33 @@ class Asked:
 
 @dataclass
 class Reader:
-    """Reads rows. known: what has been looked up, since rows repeat one another."""
+    """Reads rows, which repeat one another. known: what has been looked up; read: what texts of cells are."""
 
     known: dict[Hashable, Any] = field(default_factory=dict)
+    read: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
     def row(self, cells: Mapping[str, Any], marked: Mapping[str, str]) -> Asked:
         """What a row asks for. marked: inputs whose cell has no value, and why."""
         wrong: list[PlannerError] = [BadInput(name, why, UNMARKED) for name, why in marked.items()]
-        given: dict[str, Any] = {}
-        for name in INPUTS:
+        given: dict[str, Any] = {**OPEN, **DEFAULTS}
+        for name in dict.fromkeys((*NEEDED, *cells)):
+            if name in marked:
+                continue
+            cell = cells.get(name)
             try:
-                given[name] = said(None if name in marked else cells.get(name), name, () if name in marked else NEEDED)
+                if isinstance(cell, str) and (name, cell) in self.read:
+                    given[name] = self.read[name, cell]
+                    continue
+                given[name] = said(cell, name, NEEDED)
+                if isinstance(cell, str):
+                    self.read[name, cell] = given[name]
             except PlannerError as error:
                 wrong.append(error)
                 given[name] = None
         if wrong:
             return Asked(wrong=joined([*wrong, *self.faults(given)]))
         try:
-            slo = Slo(ttft_s=seconds(given["ttft"], "ttft"), tpot_s=seconds(given["tpot"], "tpot"))
+            slo = targets(given)
             scenario = asked(given)
             return Asked(given, self.placed(given, scenario, slo) if given["layout"] is None else scenario, slo)
         except PlannerError as error:
@@ -121,6 +131,13 @@ class Reader:
 def alone(name: str, value: str) -> None:
     """One property of the job beside ordinary ones. Raises BadInput leaves."""
     job({**ORDINARY, name: value})
+
+
+def targets(given: Mapping[str, Any]) -> Slo:
+    """The targets of a row. Raises BadInput leaves."""
+    if given["ttft"] is None and given["tpot"] is None:
+        return NO_TARGETS
+    return Slo(ttft_s=seconds(given["ttft"], "ttft"), tpot_s=seconds(given["tpot"], "tpot"))
 
 
 def joined(errors: list[PlannerError]) -> str:
