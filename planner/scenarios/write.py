@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ def merged(table: Table, found: list[list[Any]]) -> tuple[list[Any], list[list[A
 
 def write(table: Table, found: list[list[Any]], out: str, force: bool) -> None:
     """The table with its results. Raises BadFile."""
+    if table.form and out.endswith(".xlsx"):
+        table = replace(table, rows=[list(map(amount, row)) for row in table.rows])
     header, rows = merged(table, found)
     made = as_csv(table, header, rows) if out.endswith(".csv") else as_workbook(out, table, header, rows)
     written(made, out, force, ENDINGS)
@@ -79,8 +82,6 @@ def as_workbook(out: str, table: Table, header: list[Any], rows: list[list[Any]]
     if len(header) > MOST_COLUMNS or len(rows) + table.top >= MOST_ROWS:
         raise BadFile(out, "is too small for the table: a worksheet ends there", "write a .csv")
     lines = [*table.above, header, *rows]
-    if table.form:
-        lines = [[amount(cell) if isinstance(cell, str) else cell for cell in row] for row in lines]
     for place, row in enumerate(lines, 1):
         if any(type(cell) is str and len(cell) > LONGEST_TEXT for cell in row):
             cut = f"row {place} has a cell of over {LONGEST_TEXT:,} letters, the most a worksheet holds"
@@ -103,8 +104,8 @@ def identifying(table: Table) -> int:
     return last if last <= MOST_FROZEN else 1
 
 
-def amount(text: str) -> Any:
-    """A cell of a CSV as a number where it is plainly one: neither '007' nor more digits than a number keeps."""
+def amount(text: Any) -> Any:
+    """A cell of a CSV, text, as a number where it is plainly one: neither '007' nor more digits than a number keeps."""
     if not PLAIN.match(text) or len(text) > MOST_DIGITS:
         return text
     return float(text) if "." in text else int(text)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import datetime
 import io
-import math
 import re
 import zipfile
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -25,6 +25,8 @@ FIRST_DAY, FIRST_SURE = datetime.datetime(1899, 12, 30), datetime.datetime(1900,
 DAY_S = 86_400
 DIGITS, MOST_DECIMALS, FIRST_DECIMALS = 4, 9, 6
 """Digits of a result that are shown, decimals at most, and the style of a number with none."""
+POWERS = tuple(10.0**power for power in range(DIGITS - MOST_DECIMALS, DIGITS))
+"""From each of these on a number is shown with one decimal less."""
 BOLD, FORMS = 1, {datetime.date: 2, datetime.datetime: 3, datetime.time: 4, datetime.timedelta: 5}
 CODES = ("yyyy\\-mm\\-dd", "yyyy\\-mm\\-dd\\ hh:mm:ss", "hh:mm:ss", "[h]:mm:ss")
 UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0d\x0e-\x1f\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
@@ -76,9 +78,7 @@ def cell_xml(place: str, cell: Any, style: str = "") -> str:
 def style_of(value: float) -> int:
     """The style that shows a result's first digits: as many decimals as that takes."""
     size = abs(value)
-    if size >= 10**DIGITS or not size:
-        return FIRST_DECIMALS
-    return FIRST_DECIMALS + min(MOST_DECIMALS, DIGITS - 1 - math.floor(math.log10(size)))
+    return FIRST_DECIMALS + (MOST_DECIMALS - bisect(POWERS, size) if size else 0)
 
 
 def pane_xml(top: int, frozen: int) -> str:
