@@ -29,8 +29,8 @@ RESULTS = (*(column.name for column in COLUMNS), "meets_ttft", "meets_tpot", "vi
 """The columns that are appended, in order."""
 OTHER_NAMES = {
     "on": "system", "hardware": "system", "tp_dp_layout": "layout", "kv_format": "kv_dtype", "usd_per_hour": "price",
-    **dict.fromkeys(("batch", "batch_size", "requests", "requests_in_flight"), "concurrency"),
-    **dict.fromkeys(("prompt", "prompt_tokens", "input_tokens", "context"), "isl"),
+    **dict.fromkeys(("batch", "batch_size", "requests_in_flight"), "concurrency"),
+    **dict.fromkeys(("prompt_tokens", "input_tokens", "context"), "isl"),
     "output_tokens": "osl",
 }  # fmt: skip
 """Other words for an input."""
@@ -170,7 +170,7 @@ def named(where: str, header: list[Any], top: int) -> tuple[dict[str, int], list
         name = plain(cell)
         if name in columns:
             both = f"columns {column_name(columns[name])} and {column_name(place)} are both {name!r}"
-            raise BadFile(where, both, "keep one of them")
+            raise BadFile(where, both, "keep one of them, or rename the other")
         if name in INPUTS:
             columns[name] = place
         elif not empty(cell) and name not in RESULTS:
