@@ -71,7 +71,7 @@ def main() -> None:
     start = time.process_time()
     many(scenarios)
     each = (time.process_time() - start) / given.rows
-    model, system, layout, workload, stack, chips = scenarios[0]
+    model, system, layout, workload, stack, chips, _ = scenarios[0]
     *_, point = placed(model, system, layout, workload, stack, chips)
     start = time.process_time()
     for _ in range(given.runs):

@@ -24,6 +24,8 @@ from planner.specs.model import Model
 
 MOST_TP = 128
 KEYS = ("TP", "DP", "EP", "ETP", "PP", "DCP", "CP", "RED")
+BETWEEN = re.compile(r"\s+[x×]\s+|(?<=\d)[x×]\s*|[\s,*-]+|(?<=\d)(?=[A-WYZ])", re.IGNORECASE)
+"""What may stand between two keys: 'TP8 DP8', 'TP8-DP8', 'TP8 x DP8', 'TP8DP8'."""
 TOKEN = re.compile(r"^([A-Za-z]+)=?(\d{1,7})$", re.ASCII)
 
 
@@ -62,9 +64,9 @@ class Layout(NamedTuple):
 
 
 def read_keys(text: str) -> dict[str, int]:
-    """'TP8 DP8,EP64' -> {'TP': 8, ...}. Raises BadLayout."""
+    """'TP8 DP8,EP64' -> {'TP': 8, ...}, keys with or without a mark between them. Raises BadLayout."""
     found: dict[str, int] = {}
-    for token in re.split(r"[\s,]+", text.strip()):
+    for token in BETWEEN.split(text.strip()):
         match = TOKEN.match(token)
         if match is None or match[1].upper() not in KEYS:
             raise BadLayout("layout", f"{token!r} is not one of {' '.join(KEYS)} with a number", "write 'TP8 DP8 EP64'")

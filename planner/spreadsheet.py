@@ -14,6 +14,8 @@ Source of every figure: the formulas of planner/kinds and planner/model, which `
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from typing import Any
 
 from planner.units import UNITS
@@ -24,6 +26,25 @@ MS, GB = UNITS["s"]["ms"], UNITS["B"]["GB"]
 """Seconds of a millisecond, bytes of a GB."""
 
 
+def told(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with a sentence for arguments it does not have; a host still sees its own arguments."""
+    own = signature(function)
+
+    @wraps(function)
+    def answered(*cells: Cell, **named: Cell) -> Any:
+        try:
+            own.bind(*cells, **named)
+        except TypeError as error:
+            from planner.scenarios.ranges import no_argument
+
+            return no_argument(function.__name__, tuple(own.parameters), named, str(error))
+        return function(*cells, **named)
+
+    answered.__signature__ = own  # type: ignore[attr-defined]
+    return answered
+
+
+@told
 def tpot_ms(
     model: Cell = None, system: Cell = None, layout: Cell = None, isl: Cell = None, osl: Cell = None,
     concurrency: Cell = None, stack: Cell = None, kv_dtype: Cell = None, state_dtype: Cell = None, chunk: Cell = None,
@@ -38,6 +59,7 @@ def tpot_ms(
     return headline(locals(), "decode.tpot_s", MS)
 
 
+@told
 def ttft_ms(
     model: Cell = None, system: Cell = None, layout: Cell = None, isl: Cell = None, osl: Cell = None,
     concurrency: Cell = None, stack: Cell = None, kv_dtype: Cell = None, state_dtype: Cell = None, chunk: Cell = None,
@@ -52,6 +74,7 @@ def ttft_ms(
     return headline(locals(), "serving.ttft_s", MS)
 
 
+@told
 def tokens_per_second_per_chip(
     model: Cell = None, system: Cell = None, layout: Cell = None, isl: Cell = None, osl: Cell = None,
     concurrency: Cell = None, stack: Cell = None, kv_dtype: Cell = None, state_dtype: Cell = None, chunk: Cell = None,
@@ -66,6 +89,7 @@ def tokens_per_second_per_chip(
     return headline(locals(), "serving.tok_s_per_chip")
 
 
+@told
 def max_concurrency(
     model: Cell = None, system: Cell = None, layout: Cell = None, isl: Cell = None, osl: Cell = None,
     concurrency: Cell = None, stack: Cell = None, kv_dtype: Cell = None, state_dtype: Cell = None, chunk: Cell = None,
@@ -81,6 +105,7 @@ def max_concurrency(
     return headline(locals(), "memory.max_concurrency", anyway=True, alone=("concurrency",))
 
 
+@told
 def weights_gb_per_chip(
     model: Cell = None, system: Cell = None, layout: Cell = None, isl: Cell = None, osl: Cell = None,
     concurrency: Cell = None, stack: Cell = None, kv_dtype: Cell = None, state_dtype: Cell = None, chunk: Cell = None,
@@ -97,6 +122,7 @@ def weights_gb_per_chip(
     return headline(locals(), "memory.weights_bytes_per_chip", GB, anyway=True, alone=("isl", "osl", "concurrency"))
 
 
+@told
 def kv_gb_per_sequence(
     model: Cell = None, system: Cell = None, layout: Cell = None, isl: Cell = None, osl: Cell = None,
     concurrency: Cell = None, stack: Cell = None, kv_dtype: Cell = None, state_dtype: Cell = None, chunk: Cell = None,
@@ -113,6 +139,7 @@ def kv_gb_per_sequence(
     return headline(locals(), "memory.request_bytes_per_chip", GB, anyway=True, alone=("concurrency",))
 
 
+@told
 def usd_per_million_tokens(
     model: Cell = None, system: Cell = None, layout: Cell = None, isl: Cell = None, osl: Cell = None,
     concurrency: Cell = None, stack: Cell = None, kv_dtype: Cell = None, state_dtype: Cell = None, chunk: Cell = None,
@@ -129,6 +156,7 @@ def usd_per_million_tokens(
     return headline(locals(), "cost.usd_per_million_{}_tokens")
 
 
+@told
 def chips_needed(
     model: Cell = None, system: Cell = None, isl: Cell = None, osl: Cell = None, concurrency: Cell = None,
     rate: Cell = None, ttft: Cell = None, tpot: Cell = None, stack: Cell = None, kv_dtype: Cell = None,
@@ -148,6 +176,7 @@ def chips_needed(
     return best(locals(), lambda found: found.chips, fewest=True)
 
 
+@told
 def best_layout(
     model: Cell = None, system: Cell = None, isl: Cell = None, osl: Cell = None, concurrency: Cell = None,
     rate: Cell = None, ttft: Cell = None, tpot: Cell = None, stack: Cell = None, kv_dtype: Cell = None,

@@ -78,6 +78,15 @@ def test_changed_inputs_follow(cli: Cli, tmp_path: Path) -> None:
     loads = headlines(ask_concurrency=np.array([1.0, 256.0, 1e6]), ask_isl=[8192, 8192, 8192])
     assert loads["decode.tpot_s"].shape == (3,)
     assert loads["feasible"].tolist() == [True, True, False]
+    assert np.isnan(loads["decode.tpot_s"][2])
+    assert loads["memory.max_concurrency"][2] < 1e6
+    beyond = headlines(ask_concurrency=1e6)
+    assert (beyond["feasible"], beyond["decode.tpot_s"], beyond["cost.usd_per_million_output_tokens"]) == (
+        False, None, None,
+    )  # fmt: skip
+    single = headlines(ask_osl=1)
+    assert (single["feasible"], single["decode.tpot_s"]) == (True, None)
+    assert single["serving.ttft_s"] > 0
     assert loads["decode.tpot_s"][1] == pytest.approx(headlines()["decode.tpot_s"], rel=EXACT)
 
 
@@ -92,17 +101,21 @@ def test_every_input_is_the_planners_own(deployment: Deployment) -> None:
     file = loaded(text)
     dotted = {name.replace(".", "_"): name for name in point.values}
     assert set(file["INPUTS"]) | set(file["FIXED"]) <= set(dotted)
-    for symbol, value in file["INPUTS"].items():
-        if symbol in ("ask_length", "draft_steps", "ask_draft_tokens"):
+    for symbol, (value, least, most, kind) in file["INPUTS"].items():
+        if symbol in ("ask_length", "draft_steps", "ask_draft_tokens") or least == most:
             continue
-        changed = moved(point, dotted[symbol], value * 1.01)
+        step = 1 if kind == "count" else 0.01 * value
+        other = value + step if value + step <= most else value - step
+        changed = moved(point, dotted[symbol], other)
         try:
             q = {name: row.value for name, row in run(changed)[0].rows.items()}
         except ZeroDivisionError:
             continue
-        found = file["headlines"](**{symbol: value * 1.01})
+        found = file["headlines"](**{symbol: other})
+        assert found["feasible"] == (q["memory_slack_bytes"] >= 0)
         for key, name in SAID.items():
-            assert float(found[key]) == pytest.approx(q[name], rel=1e-9, abs=1e-15), (symbol, key)
+            if found["feasible"] or key.startswith("memory"):
+                assert float(found[key]) == pytest.approx(q[name], rel=1e-9, abs=1e-15), (symbol, key)
 
 
 def test_what_the_file_says() -> None:
@@ -110,7 +123,7 @@ def test_what_the_file_says() -> None:
     found = export_python(K3, SYSTEM, "TP8 DP8", JOB)
     text = found.text
     assert text.startswith('"""kimi-k3 on zhenwu-m890-supernode, stack sail-tuned, TP8 DP8 EP64, 64 chips.\n')
-    assert '    "chip_memory_bandwidth": 4000000000000.0,\n' in text
+    assert '    "chip_memory_bandwidth": (4000000000000.0, 0.0, 1e+30, "above"),\n' in text
     assert "    # B/s; 2.8e+12 to 4.9e+12; estimated; " in text
     assert "    # serving_tpot_s [s]: time per output token as served." in text
     assert " Reference: " in text
@@ -129,8 +142,24 @@ def test_what_the_file_says() -> None:
         ({"concurrency": 3}, "concurrency is no input; did you mean ask_concurrency?"),
         ({"layout_tp": 4}, "layout_tp is fixed in this file: export another"),
         ({"zzz": 4}, "zzz is no input; see INPUTS"),
-        ({"ask_isl": float("nan")}, "ask_isl is nan, not a finite number"),
-        ({"ask_isl": "many"}, "could not convert"),
+        ({"tp": 4}, "tp is fixed in this file"),
+        ({"price": 4}, "did you mean chip_price?"),
+        ({"ask_kv_format": "fp8"}, "is chosen by a word: change ask_kv_value_bytes"),
+        ({"arrivals": "waves"}, "export another with --arrivals"),
+        ({"ask_isl": float("nan")}, "ask_isl is nan: give a whole number from 1 to 1,048,575"),
+        ({"ask_isl": [1.0, float("inf")]}, "ask_isl is inf: give a whole number"),
+        ({"ask_isl": "many"}, "ask_isl is 'many', not a number: give a whole number from 1 to"),
+        ({"ask_isl": 8192.5}, "ask_isl is 8192.5: give a whole number"),
+        ({"ask_isl": 1_048_000}, "ask_isl + ask_osl is beyond the model's context: give at most 1,048,576 tokens"),
+        ({"ask_concurrency": True}, "not a number"),
+        ({"ask_concurrency": [1, None]}, "not a number"),
+        ({"ask_concurrency": 0}, "ask_concurrency is 0: give a whole number from 1 on"),
+        ({"ask_prefix_hit": 1}, "leaves less than one token"),
+        ({"ask_memory_fraction": 1.1}, "give a number from 0.01 to 1"),
+        ({"ask_draft_tokens": 3}, "ask_draft_tokens is 3: give nothing but 0, or export another"),
+        ({"chip_memory_bandwidth": 0}, "chip_memory_bandwidth is 0: give a number above 0"),
+        ({"chip_price": -1}, "chip_price is -1: give a number from 0 on"),
+        ({"moe_top_k": 1000}, "moe_top_k is over moe_experts"),
     ],
     ids=str,
 )
@@ -160,6 +189,20 @@ def test_wrong_questions(cli: Cli, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["there.py"]
     assert (tmp_path / "there.py").read_text() == "mine"
     assert cli("export", *POINT, "--out", str(tmp_path / "there.py"), "--force").code == 0
+
+
+def test_what_does_not_fit_is_written_and_said(cli: Cli, tmp_path: Path) -> None:
+    """One line on stderr, a comment at the top of the file, and no times."""
+    out = tmp_path / "k.py"
+    answer = cli("export", *POINT[:-1], "100000", "--out", str(out))
+    assert answer.code == 0
+    assert answer.err.startswith("does not fit: a chip would hold ")
+    assert answer.err.count("\n") == 2
+    assert out.read_text().startswith("# Does not fit as it stands: a chip would hold ")
+    file = loaded(out.read_text())
+    assert file["__doc__"].startswith("kimi-k3 on ")
+    assert file["headlines"]()["serving.ttft_s"] is None
+    assert file["headlines"](ask_concurrency=64)["serving.ttft_s"] > 0
 
 
 def test_names_cannot_become_code() -> None:

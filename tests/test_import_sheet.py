@@ -19,6 +19,7 @@ from planner.evaluate.many import COLUMNS
 from planner.scenarios import workbook as reader
 from planner.scenarios.table import RESULTS
 from planner.scenarios.xlsx import parts_of, workbook
+from planner.spreadsheet import best_layout
 
 K3, SYSTEM = "kimi-k3", "zhenwu-m890-supernode"
 HEADER = ["site", "Model", "System", "--Layout", "ISL", "osl", "Concurrency", "KV dtype", "prefix-hit", "remark"]
@@ -103,7 +104,7 @@ def test_a_table_comes_back_with_predictions(cli: Cli, tmp_path: Path, ending: s
         one = planner.estimate(K3, SYSTEM, "TP8 DP8", job, draws=10).to_dict()
         row = dict(zip(written[0], written[line], strict=True))
         assert str(row["feasible"]).upper() == "TRUE"
-        for column in COLUMNS[1:-1]:
+        for column in COLUMNS[1:-2]:
             value = one
             for key in column.key.split("."):
                 value = value[key]
@@ -233,7 +234,8 @@ def test_an_error_value_is_an_error_of_its_row(cli: Cli, tmp_path: Path) -> None
         ({"ISL": datetime.date(2025, 1, 2)}, "isl: is a date or a time (2025-01-02)"),
         ({"ISL": "nan"}, "isl: 'nan' is not a count"),
         ({"ISL": "inf"}, "isl: 'inf' is not a count"),
-        ({"ISL": "8,192"}, "isl: '8,192' is not a count"),
+        ({"ISL": "8,19"}, "isl: '8,19' is not a count"),
+        ({"ISL": "8192 chips"}, "isl: '8192 chips' is not a count"),
         ({"ISL": None}, "isl: is empty; give a number for isl"),
         ({"Model": None}, "model: is empty; give a model"),
         ({"Model": "kimi-k4"}, "did you mean kimi-k3"),
@@ -243,7 +245,7 @@ def test_an_error_value_is_an_error_of_its_row(cli: Cli, tmp_path: Path) -> None
         ({"--Layout": "=1+1"}, "'=1+1' is not one of"),
         ({"Concurrency": 0.5}, "not a whole number"),
         ({"prefix-hit": 2}, "prefix-hit: 2 is not within 0 to 1"),
-        ({"prefix-hit": "50%"}, "prefix-hit: '50%' is not a number"),
+        ({"prefix-hit": "x%"}, "prefix-hit: 'x%' is not a number"),
         ({"KV dtype": "fp7"}, "kv-dtype: 'fp7' is not one of"),
         ({"stack": "nothing"}, "unknown stack 'nothing'"),
         ({"chips": 1000}, "asked for 1000 chips, and zhenwu-m890-supernode has 64"),
@@ -258,13 +260,16 @@ def test_a_wrong_cell_is_a_sentence_in_its_row(cli: Cli, tmp_path: Path, cell: d
 
 
 def test_what_does_not_fit_says_so(cli: Cli, tmp_path: Path) -> None:
-    """A deployment beyond its memory is priced, and the violation stands beside it."""
+    """A deployment beyond its memory has its memory and the violation, and neither times nor rates nor costs."""
     given = book(tmp_path / "in.xlsx", [HEADER, [*ROW[:6], 10**6, None, None, None]])
     found = asked(cli, given, tmp_path / "out.xlsx")
     assert (found["priced"], found["feasible"]) == (1, 0)
-    row = cells_of(tmp_path / "out.xlsx")[1]
-    assert row[len(HEADER)] is False
-    assert "TB too much" in row[-2]
+    names, row = cells_of(tmp_path / "out.xlsx")
+    told = {name: cell for name, cell in dict(zip(names, row, strict=True)).items() if name in RESULTS and cell != ""}
+    assert told["feasible"] is False
+    assert told["max_concurrency"] == 2040
+    assert "TB too much" in told["violation"]
+    assert not [name for name in told if name.endswith("_s") or "usd" in name or "tok" in name]
 
 
 @pytest.mark.parametrize(
@@ -275,7 +280,7 @@ def test_what_does_not_fit_says_so(cli: Cli, tmp_path: Path) -> None:
         (PLAIN, "has a header and no rows"),
         (PLAIN + "\n,,,,,\n", "has a header and no rows"),
         (LINE, "row 1 is no header"),
-        ("model,system,layout,isl,osl,concurency\n" + LINE, "no column 'concurrency'; did you mean concurency?"),
+        ("model,system,layout,isl,osl,concurency\n" + LINE, "column 'concurency' is not known; rename it concurrency"),
         ("model,system,layout,isl\n" + LINE, "has no column 'osl'; needed: model, system"),
         ("model,System,SYSTEM,layout,isl,osl,concurrency\n" + LINE, "columns B and C are both 'system'"),
         ("model,on,system,layout,isl,osl,concurrency\n" + LINE, "columns B and C are both 'system'"),
@@ -413,7 +418,7 @@ def test_the_summary(cli: Cli, tmp_path: Path) -> None:
     assert "row 5: model: unknown model 'xkimi-k3'" in text
     assert "and 2 more: see the column 'error'" in text
     assert "kept as notes: kv dtpe, owner" in text
-    assert "note column 'kv dtpe' is close to 'kv_dtype', which has its default" in text
+    assert "column 'kv dtpe' is kept as a note; did you mean kv_dtype?" in text
 
 
 def test_it_loads_no_sympy(tmp_path: Path) -> None:
@@ -426,3 +431,85 @@ def test_it_loads_no_sympy(tmp_path: Path) -> None:
     arguments = ["import-sheet", str(tmp_path / "in.csv"), "--out", str(tmp_path / "out.xlsx")]
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("False False\n")
+
+
+SPOKEN = """Jobs of spring,,,,,,,,,,,
+,,,,,,,,,,,
+id,Model,Hardware,layout,prompt tokens,Output-Tokens,batch size,KV format,price,TTFT,prefix hit,prefixhits
+007,Kimi K3,Zhenwu M890 Supernode,TP8DP8,"8,192",1k tokens,256 requests,n/a,$2/h,2s,50%,x
+2,kimi-k3,zhenwu-m890-supernode,,8 192,1k,64,fp8,4,,-,
+3,kimi-k3,zhenwu-m890-supernode,,8k,1k,64,fp8,5 USD/h,100ms,none,
+4,kimi-k3,zhenwu-m890-supernode,TP9 x DP8,8k,1.5,many,,-1,20,,
+5,kimi-k3,zhenwu-m890-supernode,TP8 x DP8,8k,1k,100000,,,9s,,
+"""
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".csv"])
+def test_a_table_as_people_write_it(cli: Cli, tmp_path: Path, ending: str) -> None:
+    """A title, other words, units in cells, prices, targets, a layout left open, and all that is wrong with a row."""
+    (tmp_path / "in.csv").write_text(SPOKEN)
+    found = asked(cli, str(tmp_path / "in.csv"), tmp_path / f"out{ending}")
+    assert (found["rows"], found["priced"], found["feasible"], found["above"]) == (5, 3, 2, 1)
+    assert found["near"] == {}
+    assert found["notes"] == ["id", "prefixhits"]
+    written = cells_of(tmp_path / f"out{ending}")
+    assert [cell for cell in written[0] if cell] == ["Jobs of spring"]
+    lines = [dict(zip(written[2], row, strict=True)) for row in written[3:]]
+    one, two, three, four, five = lines
+    assert one["id"] == "007"
+    assert two["id"] == (2 if ending == ".xlsx" else "2")
+    assert [str(line["meets_ttft"]).upper() for line in lines] == ["TRUE", "", "", "", ""]
+    job = planner.Workload(isl=8192, osl=1024, concurrency=256, prefix_hit=0.5)
+    priced = planner.estimate(K3, SYSTEM, "TP8 DP8", job, draws=10)
+    assert float(one["ttft_s"]) == pytest.approx(priced.serving.ttft_s, rel=1e-12)
+    assert float(one["usd_per_million_output_tokens"]) == pytest.approx(
+        priced.cost.usd_per_million_output_tokens, rel=1e-12
+    )
+    best = best_layout(K3, SYSTEM, "8k", "1k", 64, kv_dtype="fp8")
+    assert (one["layout_used"], two["layout_used"]) == ("TP8 DP8 EP64", best)
+    twice = planner.Workload(isl=8192, osl=1024, concurrency=64, kv_format="fp8")
+    cost = planner.estimate(K3, SYSTEM, best, twice, draws=10).cost.usd_per_million_output_tokens
+    assert float(two["usd_per_million_output_tokens"]) == pytest.approx(2 * cost, rel=1e-12)
+    assert "no layout on 64 chips" in three["error"]
+    for told in ("TP9 does not divide", "osl: '1.5'", "concurrency: 'many'", "price: -1 is below", "ttft: '20' has no"):
+        assert told in four["error"]
+    assert str(five["feasible"]).upper() == "FALSE"
+    assert (five["ttft_s"], five["meets_ttft"]) == ("", "")
+    again = asked(cli, str(tmp_path / f"out{ending}"), tmp_path / f"again{ending}")
+    assert (again["rows"], again["priced"], again["above"]) == (5, 3, 1)
+    assert cells_of(tmp_path / f"again{ending}") == written
+
+
+def test_a_note_that_names_an_input(cli: Cli, tmp_path: Path) -> None:
+    """Said where the table lacks that input, so that no target is lost in silence."""
+    (tmp_path / "in.csv").write_text(PLAIN.strip() + ",tpot target\n" + LINE.strip() + ",50ms\n")
+    text = cli("import-sheet", str(tmp_path / "in.csv"), "--out", str(tmp_path / "out.csv")).out
+    assert "column 'tpot target' is kept as a note; did you mean tpot?" in text
+
+
+def test_no_row_can_be_priced(cli: Cli, tmp_path: Path) -> None:
+    """The first three rows say why."""
+    (tmp_path / "in.csv").write_text(PLAIN + LINE.replace("8k", "x") * 4)
+    told = refused(cli, str(tmp_path / "in.csv"), tmp_path / "out.csv")
+    assert "none of its 4 rows can be priced; row 2: isl: 'x' is not a count" in told
+    assert "row 4: " in told
+    assert "row 5" not in told
+
+
+def test_two_headers_below_a_title_are_no_guess(cli: Cli, tmp_path: Path) -> None:
+    """Only one row that could be the header is taken for it."""
+    (tmp_path / "in.csv").write_text("title\n" + (PLAIN + LINE) * 2)
+    assert "row 1 is no header" in refused(cli, str(tmp_path / "in.csv"), tmp_path / "out.csv")
+
+
+def test_how_a_workbook_looks(cli: Cli, tmp_path: Path) -> None:
+    """Four digits shown and all kept, headers that fit, deployment and header in sight, landscape."""
+    openpyxl = pytest.importorskip("openpyxl")
+    asked(cli, book(tmp_path / "in.xlsx", [HEADER, ROW]), tmp_path / "out.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "out.xlsx").worksheets[0]
+    names = {cell.value: cell for cell in sheet[1]}
+    for name, form in (("tpot_s", "0.00000"), ("ttft_s", "0.000"), ("tok_s", "#,##0"), ("used_gb_per_chip", "0.00")):
+        assert sheet.cell(2, names[name].column).number_format == form, name
+    assert (sheet.freeze_panes, sheet.page_setup.orientation) == ("E2", "landscape")
+    for name, cell in names.items():
+        assert sheet.column_dimensions[cell.column_letter].width > len(name)

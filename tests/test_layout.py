@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import BadLayout
-from planner.layout import KEYS, Layout, divisors, legal, problems
+from planner.layout import KEYS, Layout, divisors, legal, problems, read_keys
 from planner.specs.library import load_model, names
 from planner.specs.model import Model
 from planner.stages import heaviest, whole_model
@@ -261,3 +261,27 @@ def test_any_keys_are_completed_or_refused(keys: dict[str, int]) -> None:
 def test_divisors(n: int) -> None:
     """All divisors, in order, each once."""
     assert list(divisors(n)) == [d for d in range(1, n + 1) if n % d == 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TP8 DP8 DCP4",
+        "TP8DP8DCP4",
+        "tp8-dp8-dcp4",
+        "TP8 x DP8 x DCP4",
+        "TP8xDP8xDCP4",
+        "TP8×DP8, DCP=4",
+        "TP=8DP=8*DCP4",
+    ],
+)
+def test_what_stands_between_keys(text: str) -> None:
+    """However the keys are set apart, they are the same layout."""
+    assert read_keys(text) == {"TP": 8, "DP": 8, "DCP": 4}
+
+
+@pytest.mark.parametrize("text", ["TP8x2", "8x8", "TP8 DP8-", "x", "TP8XX DP8", "TP-8", "TP8 8"])
+def test_what_is_no_layout(text: str) -> None:
+    """A number without its key is refused."""
+    with pytest.raises(BadLayout, match="is not one of TP DP"):
+        read_keys(text)

@@ -21,7 +21,7 @@ PARTS = ("feasible", "violations", "memory", "prefill", "decode", "serving", "co
 
 def alone(scenario: Scenario) -> Any:
     """What `estimate` says of one scenario, or its error."""
-    model, system, layout, workload, stack, chips = scenario
+    model, system, layout, workload, stack, chips, _ = scenario
     try:
         return planner.estimate(model, system, layout, workload, stack=stack, chips=chips, draws=10)
     except PlannerError as error:
@@ -119,4 +119,7 @@ def test_columns_are_keys_of_the_answer() -> None:
         wanted = told
         for key in column.key.split("."):
             wanted = wanted[key]
+        if isinstance(wanted, str):
+            assert value == wanted
+            continue
         assert value == pytest.approx(wanted / 1e9 if "_gb_" in column.name else wanted, rel=EXACT), column.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -168,7 +169,21 @@ def test_a_wrong_cell_is_a_sentence(cells: dict[str, Any], told: str) -> None:
 def test_calling_with_nothing_says_what_is_missing() -> None:
     """An omitted argument is an empty cell."""
     for function in spreadsheet.FUNCTIONS:
-        assert function() == "model: is empty; give a model"  # type: ignore[operator]
+        assert function() == "model: is empty; give a model"
+
+
+def test_an_argument_there_is_not_is_a_sentence() -> None:
+    """Names people know from elsewhere with the one that is meant; the host sees each function's own arguments."""
+    for name, told in (
+        ("kv_format", "kv_format: is no argument of tpot_ms; did you mean kv_dtype?"),
+        ("batch_size", "batch_size: is no argument of tpot_ms; did you mean concurrency?"),
+        ("concurency", "concurency: is no argument of tpot_ms; did you mean concurrency?"),
+    ):
+        assert tpot_ms(*WHERE, 8192, 1024, **{name: 3}) == told
+    assert "multiple values for argument" in tpot_ms(*WHERE, 8192, 1024, 64, isl=3)
+    assert "too many positional" in best_layout(*range(30))
+    assert list(inspect.signature(best_layout).parameters)[:4] == ["model", "system", "isl", "osl"]
+    assert inspect.getfullargspec(tpot_ms).args[:3] == ["model", "system", "layout"]
 
 
 def test_a_fault_is_a_sentence_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def plan(
         answer = search(
             model, on, workload, slo=slo, stack=stack, chips=o.maybe_count(chips, "--chips"),
             objective=o.choice(objective, "--objective", ("throughput", "latency", "cost")),
-            top=o.count(top, "--top"), draws=o.maybe_count(draws, "--draws"), progress=progress,
+            top=o.count(top, "--top"), draws=o.drawn(draws), progress=progress,
         )  # fmt: skip
     from planner.report.table import draw_plan
 
@@ -112,7 +112,7 @@ def estimate(
     )  # fmt: skip
     answer = price(
         model, on, layout, workload, stack=stack, chips=o.maybe_count(chips, "--chips"),
-        draws=o.maybe_count(draws, "--draws"),
+        draws=o.drawn(draws),
     )  # fmt: skip
     emit(answer, as_json, draw_estimate)
     if not answer.feasible:
@@ -180,7 +180,7 @@ def explain(
         model, on, layout, workload, stack=stack, chips=o.maybe_count(chips, "--chips"), quantity=quantity,
         growth=growth, formulas=latex or quantity is not None,
         closed_form=None if closed_form is None else closed_form.split(","), sensitivities=sensitivities,
-        tornado=tornado, draws=o.maybe_count(draws, "--draws"),
+        tornado=tornado, draws=o.drawn(draws),
     )  # fmt: skip
     emit(answer, as_json, lambda found: draw_explanation(found, latex=latex, specs=specs))
 

@@ -15,6 +15,12 @@ from planner.specs.flags import per_second as per_second
 from planner.specs.flags import positive as positive
 from planner.specs.flags import seconds as seconds
 from planner.specs.flags import workload_of as workload_of
+from planner.units import parse_count
+
+
+def drawn(text: str | None) -> int | None:
+    """The draws asked for; how many there may be is said where they are drawn. Raises BadUnit."""
+    return None if text is None else parse_count(text, "--draws")
 
 
 def complete(kind: str) -> Any:

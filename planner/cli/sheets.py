@@ -48,6 +48,8 @@ def export(
     )  # fmt: skip
     found = export_python(model, on, layout, workload, stack=stack, chips=o.maybe_count(chips, "--chips"))
     written(found.text, out, force, PYTHON)
+    for missed in found.violations:
+        sys.stderr.write(f"does not fit: {missed['sentence']}; its times, rates and costs are None in the file\n")
     sys.stderr.write(f"wrote {out}\n")
     emit(found, as_json, draw_export)
 

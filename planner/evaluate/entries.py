@@ -79,6 +79,13 @@ def bounds_by_name(case: Case, workload: Workload) -> dict[str, Bounds]:
     return found
 
 
+def bounds_for(name: str, known: Mapping[str, Bounds], case: Case) -> Bounds:
+    """Bounds of one number: its own, those of the mapping it is in, or above zero. known: of `bounds_by_name`."""
+    if name == "system.domain_chips":
+        return Bounds(1, case.system.chips - 1, whole=True)
+    return known.get(name, known.get(name.rpartition(".")[0], Bounds(above=True)))
+
+
 def entries(case: Case, workload: Workload, point: Point, used: frozenset[str]) -> list[Entry]:
     """Every number the formulas use, the layout's keys, the choices, and what is fixed; question and layout first."""
     known, sizes = bounds_by_name(case, workload), sized(case)
@@ -88,9 +95,7 @@ def entries(case: Case, workload: Workload, point: Point, used: frozenset[str]) 
     for name in names:
         leaf = point.leaves[name]
         role = role_of(name, sizes, workload)
-        bounds = known.get(name, known.get(name.rpartition(".")[0], Bounds(above=True)))
-        if name == "system.domain_chips":
-            bounds = Bounds(1, case.system.chips - 1, whole=True)
+        bounds = bounds_for(name, known, case)
         status = "chosen" if leaf.source == "workload" else leaf.status
         found.append(Entry(name, leaf.value, leaf.unit, leaf.low, leaf.high, status, leaf.source, role, bounds))
     return [*found, *layout_entries(point.values, case), *structural(point, workload)]

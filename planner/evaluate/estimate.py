@@ -41,6 +41,10 @@ SILENT = ("serving_tpot_s", "serving_user_tokens_per_s")
 """Quantities that mean nothing where one output token has no time between tokens."""
 
 
+ANYWAY = ("memory", "feasible", "chips_lent", "layout")
+"""How keys of an answer begin that a deployment has even where it does not fit: it has no times, rates and costs."""
+
+
 def check_says(names: Iterable[str], osl: float) -> None:
     """Each of these quantities means something at this many output tokens. Raises BadWorkload."""
     if osl < 2 and any(name in SILENT for name in names):

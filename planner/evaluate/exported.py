@@ -7,6 +7,7 @@ is fixed, because its legal values are whole-number work that formulas do not do
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from keyword import iskeyword
 from textwrap import wrap
@@ -15,16 +16,20 @@ from typing import Any
 from planner.errors import BadSpec, one_line
 from planner.evaluate.case import Point, check_load, placed
 from planner.evaluate.compiled import HEAD, parts
-from planner.evaluate.estimate import HEADLINES
-from planner.evaluate.inputs import Leaf
+from planner.evaluate.entries import DRAFTS, Bounds, bounds_by_name, bounds_for
+from planner.evaluate.estimate import ANYWAY, HEADLINES, SILENT, run
+from planner.evaluate.estimate import headlines as answered
+from planner.evaluate.exported_tail import TAIL
+from planner.evaluate.inputs import Case, Leaf
 from planner.evaluate.results import Result
 from planner.evaluate.sheet import build
-from planner.evaluate.variables import FIXED
+from planner.evaluate.variables import FIXED, LEAST_FRACTION
+from planner.kinds.formats import CHOICES, value_bytes
 from planner.quantities import Quantity
 from planner.specs.hardware import System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
-from planner.specs.workload import Workload
+from planner.specs.workload import MOST_DRAFTS, Workload
 
 SAID = {
     **HEADLINES,
@@ -36,50 +41,35 @@ SAID = {
     "memory_slack_bytes": "memory_slack_bytes",
 }
 """Key of what `headlines` of the file returns -> the quantity behind it."""
+SIZES = " ".join(f"{name} {value_bytes(name):g}" for name in CHOICES)
+CHOSEN = {
+    "ask_arrivals": "export another with --arrivals",
+    "ask_vision": "export another with --vision",
+    "ask_stack": "export another with --stack, or change the inputs that begin with stack_ and kernel_",
+    **dict.fromkeys(
+        ("ask_kv_format", "ask_kv_dtype"),
+        f"change ask_kv_value_bytes, the bytes of one value ({SIZES}), or export another with --kv-dtype, which is "
+        "exact also where the format decides how the cache is laid out",
+    ),
+    **dict.fromkeys(
+        ("ask_state_format", "ask_state_dtype"), "change ask_state_value_bytes, the bytes of one value (fp32 4 bf16 2)"
+    ),
+}
+"""What is chosen by a word elsewhere -> how it is said in the file."""
 HELD = ("layout.", *FIXED)
 """Inputs that are not to be changed: they follow from the layout and the model, or are definitions."""
 WIDTH = 116
-IMPORTS = HEAD[HEAD.index("from numpy") :].rstrip().replace("import cbrt", "import array, cbrt, errstate, isfinite")
-
-TAIL = '''
-HEADLINES = {headlines}
-"""Key in the JSON of `planner estimate` -> the quantity behind it."""
-
-
-def headlines(**changes):
-    """The headline quantities for changed inputs, SI units. changes: names in INPUTS, numbers or numpy arrays.
-
-    `feasible` is whether it fits in memory (memory_slack_bytes, the room left on the fullest chip, is not negative).
-    ask_length, the tokens a request reaches, follows ask_isl and ask_osl unless it is changed itself. With one output
-    token decode.tpot_s and decode.tok_s_per_user mean nothing. Raises TypeError for a name that is not in INPUTS,
-    ValueError for what is no finite number.
-    """
-    for name, value in changes.items():
-        if name not in INPUTS:
-            close = get_close_matches(name, INPUTS, n=1) or get_close_matches("ask_" + name, INPUTS, n=1)
-            fixed = "is fixed in this file: export another" if name in FIXED else "is no input"
-            raise TypeError(f"{{name}} {{fixed}}" + (f"; did you mean {{close[0]}}?" if close else "; see INPUTS"))
-        changes[name] = array(value, dtype=float)
-        if not isfinite(changes[name]).all():
-            raise ValueError(f"{{name}} is {{value!r}}, not a finite number")
-    given = {{**FIXED, **INPUTS, **changes}}
-    if "ask_length" not in changes:
-        given["ask_length"] = given["ask_isl"] + given["ask_osl"]
-    with errstate(all="ignore"):
-        found = dict(zip(HEADLINES, kernel(**given), strict=True))
-    found["feasible"] = found["memory_slack_bytes"] >= 0
-    return found
-
-
-if __name__ == "__main__":
-    for key, value in headlines().items():
-        print(f"{{key}}: {{value}}")
-'''
+IMPORTS = HEAD[HEAD.index("from numpy") :].rstrip().replace(
+    "import cbrt", "import array, asarray, cbrt, errstate, isfinite, nan, where"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Exported(Result):
-    """`planner export`. inputs: those to change; fixed: those that cannot be; quantities: lines of the kernel."""
+    """`planner export`. inputs: those to change; fixed: those that cannot be; quantities: lines of the kernel.
+
+    violations: why it does not fit as it stands, if it does not.
+    """
 
     model: str
     system: str
@@ -89,6 +79,8 @@ class Exported(Result):
     inputs: int
     fixed: int
     quantities: int
+    feasible: bool
+    violations: list[dict[str, Any]]
     text: str
 
 
@@ -112,26 +104,67 @@ def export_python(
         f"prompt {workload.isl:,} + output {workload.osl:,} tokens, {check_load(workload):,} in flight, "
         f"cache {workload.kv_format}, state {workload.state_format}, {workload.arrivals} arrivals"
     )
+    q = {name: row.value for name, row in run(point)[0].rows.items()}
+    missed = answered(case, q, workload, lent)["violations"]
+    known = bounds_by_name(case, workload)
+    bounds = {s: limits_of(dotted[s], case, workload, known) for s in changed}
     text = "".join((
-        head(title, load), IMPORTS, "\n\n\n",
-        "INPUTS = {\n", *(entry(point, dotted[s], s) for s in changed), "}\n",
-        '"""What `headlines` can be asked to change, with its value here."""\n\n',
+        head(title, load, missed), IMPORTS, "\n\n\n",
+        "INPUTS = {\n", *(entry(point, dotted[s], s, bounds[s]) for s in changed), "}\n",
+        '"""What `headlines` can be asked to change: value here, least, most, and what it is."""\n\n',
         "FIXED = {\n", *(entry(point, dotted[s], s) for s in fixed), "}\n",
-        '"""What follows from the layout and the model, and definitions."""\n\n\n',
-        kernel(used, lines, outputs), TAIL.format(headlines=mapping(SAID)),
+        '"""What follows from the layout and the model, and definitions."""\n\n',
+        together(case, used), "\n\n",
+        kernel(used, lines, outputs), TAIL,
     ))  # fmt: skip
     quantities = sum(line.startswith("    # ") for line in lines)
     return Exported(
         case.model.name, case.system.name, case.stack.name, str(found), "python", len(changed), len(fixed), quantities,
-        text,
+        not missed, missed, text,
     )  # fmt: skip
 
 
-def head(title: str, load: str) -> str:
-    """The file's own docstring."""
+def limits_of(name: str, case: Case, workload: Workload, known: Mapping[str, Bounds]) -> Bounds:
+    """What an input may be changed to; without drafts their formulas are not there."""
+    if name in DRAFTS and not workload.draft_tokens:
+        only = float(getattr(workload, name.removeprefix("ask.")))
+        return Bounds(only, only, whole=True)
+    if name == "ask.draft_tokens":
+        return Bounds(1, MOST_DRAFTS, whole=True)
+    if name in ("ask.isl", "ask.osl", "ask.length"):
+        return Bounds(1, case.model.max_context - (name != "ask.length"), whole=True)
+    if name == "ask.memory_fraction":
+        return Bounds(LEAST_FRACTION, 1)
+    return bounds_for(name, known, case)
+
+
+def together(case: Case, used: list[str]) -> str:
+    """What `headlines` and its checks go by."""
+    pairs = [(f"{group}_top_k", f"{group}_experts", 0) for group in case.model.feed_forward if f"{group}_top_k" in used]
+    pairs += [("ask_accepted_length", "ask_draft_tokens", 1)] if "ask_accepted_length" in used else []
+    silent = tuple(key for key, name in SAID.items() if name in SILENT)
+    return (
+        f"CONTEXT = {case.model.max_context}\n"
+        '"""Tokens a request may reach: the model\'s longest context."""\n\n'
+        f"AT_MOST = {tuple(pairs)!r}\n"
+        '"""(name, other, more): the first is at most the second and so many more."""\n\n'
+        f"CHOSEN = {mapping(CHOSEN)}\n"
+        '"""What is chosen by a word elsewhere, and how it is said here."""\n\n'
+        f"HEADLINES = {mapping(SAID)}\n"
+        '"""Key in the JSON of `planner estimate` -> the quantity behind it."""\n\n'
+        f"ANYWAY = {ANYWAY!r}\n"
+        '"""How keys begin that a deployment has even where it does not fit."""\n\n'
+        f"BETWEEN_TOKENS = {silent!r}\n"
+        '"""Keys that mean nothing with one output token."""\n'
+    )
+
+
+def head(title: str, load: str, missed: list[dict[str, Any]]) -> str:
+    """The file's own docstring. missed: why it does not fit."""
+    unfit = "".join(f"# Does not fit as it stands: {one_line(one['sentence'])}.\n" for one in missed)
     title = one_line(title).replace("\\", "/").replace('"', "'")
     return (
-        f'"""{title}.\n\n{load}.\n\n'
+        f'{unfit}"""{title}.\n\n{load}.\n\n'
         "The formulas of one deployment, exported by `planner export`; needs numpy alone. `headlines()` gives the\n"
         "headline quantities, `headlines(ask_concurrency=64, chip_memory_bandwidth=5e12)` those for changed inputs,\n"
         'which may be arrays. All values are in SI units; INPUTS lists what can be changed.\n"""\n\n'
@@ -145,15 +178,19 @@ def note(row: Quantity) -> str:
     return one_line(f"{row.name} [{row.unit}]: {row.sentence}.{reference}")
 
 
-def entry(point: Point, name: str, symbol: str) -> str:
-    """An input as an item of a dict, below what is known about it."""
+def entry(point: Point, name: str, symbol: str, bounds: Bounds | None = None) -> str:
+    """An input as an item of a dict, below what is known about it, with what it may be where it can be changed."""
     leaf = point.leaves.get(name)
-    lines = wrap(one_line(known(leaf)), WIDTH, break_long_words=False) if leaf else ["1; of the layout"]
+    lines = wrap(one_line(about(leaf)), WIDTH, break_long_words=False) if leaf else ["1; of the layout"]
     comment = "".join(f"    # {line}\n" for line in lines)
-    return f'{comment}    "{symbol}": {float(point.values[name])!r},\n'
+    value = repr(float(point.values[name]))
+    if bounds is not None:
+        kind = "count" if bounds.whole else "above" if bounds.above else "number"
+        value = f'({value}, {float(bounds.least)!r}, {float(bounds.most)!r}, "{kind}")'
+    return f'{comment}    "{symbol}": {value},\n'
 
 
-def known(leaf: Leaf) -> str:
+def about(leaf: Leaf) -> str:
     """Unit, range, status and source of an input."""
     span = f"{leaf.low:.6g} to {leaf.high:.6g}" if leaf.uncertain else "no range"
     return f"{leaf.unit}; {span}; {leaf.status}; {leaf.source}"

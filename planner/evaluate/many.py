@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from planner.errors import PlannerError
 from planner.evaluate.case import Point, case_of, check_load, check_workload, chips_lent, shape_of
-from planner.evaluate.estimate import behind, check_finite, headlines
+from planner.evaluate.estimate import ANYWAY, behind, check_finite, headlines, layout_of
 from planner.evaluate.grouped import Group, by_structure
 from planner.evaluate.inputs import Case, asked_values, layout_values, leaves
-from planner.evaluate.results import Cost, Decode, Memory, Prefill, Serving
+from planner.evaluate.results import Cost, Decode, LayoutAnswer, Memory, Prefill, Serving
 from planner.layout import Layout
 from planner.model.structure import Structure
 from planner.specs.hardware import System
@@ -31,7 +31,7 @@ BLOCK = 8_192
 
 
 class Scenario(NamedTuple):
-    """One deployment to price: the arguments of `estimate`."""
+    """One deployment to price: the arguments of `estimate`. price: USD/s of a chip instead of the spec's."""
 
     model: str | Model
     system: str | System
@@ -39,6 +39,7 @@ class Scenario(NamedTuple):
     workload: Workload
     stack: str | Stack | None = None
     chips: int | None = None
+    price: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Headlines:
     """What `estimate` answers, without breakdown and ranges."""
 
     stack: str
+    layout: LayoutAnswer
     chips_lent: int
     feasible: bool
     violations: list[dict[str, Any]]
@@ -87,15 +89,19 @@ COLUMNS = (
     Column("used_gb_per_chip", "memory.used_bytes_per_chip", "GB"),
     Column("usable_gb_per_chip", "memory.usable_bytes_per_chip", "GB"),
     Column("chips_lent", "chips_lent"),
+    Column("layout_used", "layout.text"),
 )
 """The headlines as columns of a table, in order."""
 READ = [(attrgetter(c.key), UNITS[c.quantity][c.unit] if c.unit else None) for c in COLUMNS]
+MEANT = [c.key.startswith(ANYWAY) for c in COLUMNS]
+"""Whether a column has something to say of a deployment that does not fit."""
 
 
 def cells(found: Headlines) -> list[Any]:
-    """The columns of one row; None where a headline has no meaning, as TPOT of one output token."""
-    return [value if scale is None or value is None else value / scale for value, scale in
-            ((read(found), scale) for read, scale in READ)]  # fmt: skip
+    """The columns of one row; None where a headline means nothing: TPOT of one token, times of what does not fit."""
+    values = [value if scale is None or value is None else value / scale for value, scale in
+              ((read(found), scale) for read, scale in READ)]  # fmt: skip
+    return values if found.feasible else [value if meant else None for value, meant in zip(values, MEANT, strict=True)]
 
 
 @dataclass
@@ -143,14 +149,14 @@ def block(scenarios: Sequence[Scenario], shelf: Shelf) -> list[Headlines | Plann
             places.append(place)
         except PlannerError as error:
             found[place] = error
-    for group in by_structure(point for _, _, point in ready):
+    for group in by_structure(point for *_, point in ready):
         rows = quantities(group)
         for i, q in zip(group.index, rows, strict=True):
-            case, lent, _ = ready[i]
+            case, layout, lent, _ = ready[i]
             workload = scenarios[places[i]].workload
             try:
                 check_finite(q)
-                found[places[i]] = Headlines(case.stack.name, lent, **headlines(case, q, workload, lent))
+                found[places[i]] = Headlines(case.stack.name, layout, lent, **headlines(case, q, workload, lent))
             except PlannerError as error:
                 found[places[i]] = error
     return found
@@ -163,27 +169,28 @@ def quantities(group: Group) -> Iterator[dict[str, Any]]:
     return (dict(zip(found, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def placed_once(scenario: Scenario, shelf: Shelf) -> tuple[Case, int, Point]:
-    """(case, chips lent, point) as `placed` gives them, from what other rows have looked up. Raises BadInput leaves.
+def placed_once(scenario: Scenario, shelf: Shelf) -> tuple[Case, LayoutAnswer, int, Point]:
+    """(case, layout, chips lent, point) as `placed` gives them, from what other rows looked up. Raises BadInput leaves.
 
     The point has no leaves: nothing is drawn.
     """
-    model, system, layout, workload, stack, chips = scenario
+    model, system, layout, workload, stack, chips, price = scenario
     records = (named(model), named(system), named(stack))
     case: Case = shelf.once(records, lambda: case_of(model, system, stack))
     check_workload(case, workload)
     check_load(workload)
     form = (workload.draft_tokens > 0, workload.kv_format, workload.arrivals, workload.vision)
-    lent, shape, raw, values = shelf.once(
+    answer, lent, shape, raw, values = shelf.once(
         (*records, named(layout), chips, *form), lambda: shared(case, layout, chips, workload, (records, *form), shelf)
     )
-    return case, lent, Point(shape, values | asked_values(workload, case.stack), raw, {})
+    own = {} if price is None else {"chip.price": price}
+    return case, answer, lent, Point(shape, values | asked_values(workload, case.stack) | own, raw, {})
 
 
 def shared(
     case: Case, layout: str | Layout, chips: int | None, workload: Workload, form: Hashable, shelf: Shelf
-) -> tuple[int, Structure, dict[str, Any], dict[str, float]]:
-    """(chips lent, structure, structural values, numbers) of a layout, whatever the lengths and the load.
+) -> tuple[LayoutAnswer, int, Structure, dict[str, Any], dict[str, float]]:
+    """(layout, chips lent, structure, structural values, numbers) of a layout, whatever the lengths and the load.
 
     Layouts of as many distinct stages share their structure. Raises BadInput leaves.
     """
@@ -192,7 +199,8 @@ def shared(
     numbers, raw = shelf.once(("specs", form), lambda: specs(case, workload))
     slots = len(heaviest(case.model, found.pp))
     shape = shelf.once(("shape", form, slots), lambda: shape_of(case, workload, slots))
-    return lent, shape, raw, numbers | layout_values(case.model, found, lent // found.chips, lent, slots)
+    answer = layout_of(found, lent // found.chips, lent)
+    return answer, lent, shape, raw, numbers | layout_values(case.model, found, lent // found.chips, lent, slots)
 
 
 def specs(case: Case, workload: Workload) -> tuple[dict[str, float], dict[str, Any]]:

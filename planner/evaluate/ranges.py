@@ -36,7 +36,9 @@ def basis(count: int = DRAWS) -> str:
 def draws_of(asked: int | None) -> int:
     """The draws asked for, or the usual number. Raises BadInput."""
     if asked is not None and not FEWEST <= asked <= MOST:
-        raise BadInput("draws", f"{asked:,} is not within {FEWEST} to {MOST:,}", f"{DRAWS} is usual, 10,000 is smooth")
+        raise BadInput(
+            "--draws", f"{asked:,} is not within {FEWEST} to {MOST:,}", f"{DRAWS} is usual, 10,000 is smooth"
+        )
     return DRAWS if asked is None else asked
 
 

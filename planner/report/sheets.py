@@ -12,6 +12,8 @@ def draw_import(found: Imported) -> None:
     lines = [f"{counts}; {found.seconds:.1f} s"]
     if found.sheet and found.sheets > 1:
         lines.append(f"worksheet {found.sheet!r}, the first of {found.sheets}; the others are not read")
+    if found.above:
+        lines.append(f"{found.above} row{'s' * (found.above > 1)} above the header kept as a title")
     if found.formulas:
         lines.append(f"{found.formulas:,} formulas: their values as last calculated, and written as values")
     lines += [f"row {error['row']}: {error['error']}" for error in found.errors]
@@ -19,7 +21,5 @@ def draw_import(found: Imported) -> None:
         lines.append(f"and {found.refused - len(found.errors):,} more: see the column 'error'")
     if found.notes:
         lines.append(f"kept as notes: {', '.join(found.notes)}")
-    lines += [
-        f"note column {name!r} is close to {meant!r}, which has its default" for name, meant in found.near.items()
-    ]
+    lines += [f"column {name!r} is kept as a note; did you mean {meant}?" for name, meant in found.near.items()]
     console().print("\n".join([*lines, f"wrote {found.out}"]), markup=False, highlight=False)

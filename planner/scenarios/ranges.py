@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from planner.errors import BadInput, PlannerError, one_line
+from planner.errors import BadInput, PlannerError, UnknownName, nearest, one_line
 from planner.evaluate.many import Headlines, Scenario
 from planner.scenarios.cells import empty, job, priced, scenario, sentence, text, texts
-from planner.scenarios.table import MOST_ROWS
+from planner.scenarios.table import MOST_ROWS, OTHER_NAMES
 from planner.search.best_point import Best, best_layout, fewest_chips
 from planner.search.plan import RANKED
 from planner.specs.flags import choice, maybe_count, per_second, seconds
@@ -50,6 +50,16 @@ def over(arguments: Mapping[str, Any], answer: Callable[[list[Row]], list[Any]])
         return sentence(error)
     except Exception as error:
         return one_line(f"internal fault: {type(error).__name__}: {error}")
+
+
+def no_argument(function: str, own: Sequence[str], named: Mapping[str, Any], otherwise: str) -> str:
+    """The sentence for a call with arguments the function does not have. otherwise: what is wrong if not that."""
+    for name in named:
+        if name not in own:
+            meant = OTHER_NAMES.get(name.lower(), name.lower())
+            do = f"did you mean {meant}?" if meant in own else nearest(name, own)
+            return sentence(UnknownName(name, f"is no argument of {function}", do))
+    return sentence(BadInput(function, otherwise, f"its arguments are {', '.join(own)}"))
 
 
 def as_range(name: str, value: Any) -> Any:

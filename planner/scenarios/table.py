@@ -12,10 +12,11 @@ import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from planner.errors import BadFile, nearest, shown
+from planner.errors import BadFile, shown
 from planner.evaluate.many import COLUMNS
 from planner.scenarios import workbook
 from planner.scenarios.cells import INPUTS, REQUIRED, empty
@@ -23,10 +24,18 @@ from planner.scenarios.workbook import Marks, column_name
 
 MOST_ROWS = 200_000
 """Rows of a table: some tens of seconds. A worksheet could hold 1,048,576."""
-MOST_COLUMNS, MOST_BYTES = 1_000, 200_000_000
-RESULTS = (*(column.name for column in COLUMNS), "violation", "error")
+MOST_COLUMNS, MOST_BYTES, MOST_HEAD, MOST_LINE = 1_000, 200_000_000, 1_000_000, 100_000
+RESULTS = (*(column.name for column in COLUMNS), "meets_ttft", "meets_tpot", "violation", "error")
 """The columns that are appended, in order."""
-OTHER_NAMES = {"on": "system", "tp_dp_layout": "layout"}
+OTHER_NAMES = {
+    "on": "system", "hardware": "system", "tp_dp_layout": "layout", "kv_format": "kv_dtype", "usd_per_hour": "price",
+    **dict.fromkeys(("batch", "batch_size", "requests_in_flight"), "concurrency"),
+    **dict.fromkeys(("prompt_tokens", "input_tokens", "context"), "isl"),
+    "output_tokens": "osl",
+}  # fmt: skip
+"""Other words for an input."""
+SEARCHED = 10
+"""Rows among which a header is looked for below a title."""
 WORKBOOKS, SEPARATORS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), (",", ";", "\t")
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 SAID = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
@@ -37,7 +46,8 @@ SAID = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 class Table:
     """A table as read. top: the header's row, 0-based; columns: place of every input by name; notes: other headers.
 
-    results: where the columns of an earlier run begin, if there are any. form: how a CSV was written.
+    results: where the columns of an earlier run begin, if there are any. form: how a CSV was written. above: rows above
+    the header.
     """
 
     header: list[Any]
@@ -50,10 +60,11 @@ class Table:
     sheet: str = ""
     sheets: int = 1
     form: dict[str, str] = field(default_factory=dict)
+    above: list[list[Any]] = field(default_factory=list)
 
     @property
     def width(self) -> int:
-        """The most cells of a row."""
+        """The most cells of a row below a title."""
         return max(len(self.header), *(len(row) for row in self.rows))
 
 
@@ -106,14 +117,14 @@ def separated(where: str, text: str, form: Mapping[str, str]) -> tuple[list[list
     """(rows, separator): the one that gives the header the most names that are known. Raises BadFile."""
     said = SAID.match(form["preface"])
     options = (said[1],) if said else SEPARATORS
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    first = [line[:MOST_LINE] for line in text[:MOST_HEAD].splitlines() if line.strip()][:SEARCHED]
+    found: list[list[Any]] = []
 
     def known(separator: str) -> int:
-        return len({plain(cell) for cell in next(csv.reader([first], delimiter=separator), [])} & set(INPUTS))
+        return max(len(inputs_in(next(csv.reader([line], delimiter=separator), []))) for line in first or [""])
 
     try:
         separator = max(options, key=known)
-        found = []
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True):
             found.append(row)
             if len(found) > MOST_ROWS + 1:
@@ -123,18 +134,32 @@ def separated(where: str, text: str, form: Mapping[str, str]) -> tuple[list[list
     return found, separator
 
 
+def inputs_in(row: list[Any]) -> set[str]:
+    """The inputs that a row names."""
+    return {plain(cell) for cell in row} & set(INPUTS)
+
+
+def below_title(cells: list[list[Any]], top: int) -> int:
+    """The header's row: the first with something in it, or the only one of the first rows with all that is required."""
+    if set(REQUIRED) <= inputs_in(cells[top]):
+        return top
+    later = [place for place in range(top + 1, min(SEARCHED, len(cells))) if set(REQUIRED) <= inputs_in(cells[place])]
+    return later[0] if len(later) == 1 else top
+
+
 def table(where: str, cells: list[list[Any]], **told: Any) -> Table:
-    """Cells as a table: the first row with something in it is the header. Raises BadFile."""
+    """Cells as a table: the first row with something in it is the header, or one below a title. Raises BadFile."""
     top = next((place for place, row in enumerate(cells) if not all(map(empty, row))), None)
     if top is None:
         raise BadFile(where, "has no cell with anything in it", "give a table with a header row")
     if max(len(row) for row in cells) > MOST_COLUMNS:
         raise BadFile(where, f"has over {MOST_COLUMNS:,} columns", "leave out what is not needed")
+    top = below_title(cells, top)
     header, rows = cells[top], cells[top + 1 :]
     columns, notes = named(where, header, top)
     if all(all(map(empty, row)) for row in rows):
         raise BadFile(where, "has a header and no rows", "give a scenario a row")
-    return Table(header, rows, top, columns, notes, earlier(where, header), **told)
+    return Table(header, rows, top, columns, notes, earlier(where, header), above=cells[:top], **told)
 
 
 def named(where: str, header: list[Any], top: int) -> tuple[dict[str, int], list[str]]:
@@ -145,7 +170,7 @@ def named(where: str, header: list[Any], top: int) -> tuple[dict[str, int], list
         name = plain(cell)
         if name in columns:
             both = f"columns {column_name(columns[name])} and {column_name(place)} are both {name!r}"
-            raise BadFile(where, both, "keep one of them")
+            raise BadFile(where, both, "keep one of them, or rename the other")
         if name in INPUTS:
             columns[name] = place
         elif not empty(cell) and name not in RESULTS:
@@ -155,9 +180,11 @@ def named(where: str, header: list[Any], top: int) -> tuple[dict[str, int], list
         raise BadFile(where, what, f"begin with a row of names: {', '.join(REQUIRED)}")
     for name in REQUIRED:
         if name not in columns:
-            close = nearest(name, notes) if notes else ""
-            do = close if close.startswith("did") else f"needed: {', '.join(REQUIRED)}"
-            raise BadFile(where, f"has no column {name!r}", do)
+            close = get_close_matches(name, {plain(note): note for note in notes}, n=1)
+            if close:
+                note = next(note for note in notes if plain(note) == close[0])
+                raise BadFile(where, f"column {note!r} is not known", f"rename it {name}")
+            raise BadFile(where, f"has no column {name!r}", f"needed: {', '.join(REQUIRED)}")
     return columns, notes
 
 

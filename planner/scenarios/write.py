@@ -5,17 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from planner.errors import BadFile
 from planner.evaluate.show import free, written
+from planner.scenarios.cells import empty
 from planner.scenarios.table import RESULTS, Table
 from planner.scenarios.xlsx import LONGEST_TEXT, MOST_COLUMNS, MOST_ROWS, workbook
 
 ENDINGS = (".xlsx", ".csv")
-SENTENCES, WIDE, NARROW = ("violation", "error"), 40, 14
-"""Columns that hold a sentence; letters of those and of the other results."""
+SENTENCES, WIDE, NARROW, USUAL, SPARE, WIDEST = ("violation", "error"), 40, 12, 10, 2, 60
+"""Columns that hold a sentence; letters of those, of other results and of the user's, more than a header, at most."""
+MOST_FROZEN, MOST_DIGITS = 5, 15
+PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?$", re.ASCII)
+"""A number that nobody means as a name."""
 
 
 def destination(path: str, out: str, force: bool) -> None:
@@ -43,6 +49,8 @@ def merged(table: Table, found: list[list[Any]]) -> tuple[list[Any], list[list[A
 
 def write(table: Table, found: list[list[Any]], out: str, force: bool) -> None:
     """The table with its results. Raises BadFile."""
+    if table.form and out.endswith(".xlsx"):
+        table = replace(table, rows=[list(map(amount, row)) for row in table.rows])
     header, rows = merged(table, found)
     made = as_csv(table, header, rows) if out.endswith(".csv") else as_workbook(out, table, header, rows)
     written(made, out, force, ENDINGS)
@@ -54,7 +62,7 @@ def as_csv(table: Table, header: list[Any], rows: list[list[Any]]) -> bytes:
     text = io.StringIO(newline="")
     text.write(form["preface"])
     writer = csv.writer(text, delimiter=form["separator"], lineterminator=form["line_end"])
-    writer.writerows([[]] * table.top)
+    writer.writerows([shown(cell) for cell in row] for row in table.above)
     writer.writerow(map(shown, header))
     writer.writerows([shown(cell) for cell in row] for row in rows)
     return text.getvalue().encode(form["encoding"])
@@ -73,10 +81,31 @@ def as_workbook(out: str, table: Table, header: list[Any], rows: list[list[Any]]
     """One worksheet. Raises BadFile for what it cannot hold."""
     if len(header) > MOST_COLUMNS or len(rows) + table.top >= MOST_ROWS:
         raise BadFile(out, "is too small for the table: a worksheet ends there", "write a .csv")
-    for place, row in enumerate([header, *rows], table.top + 1):
+    lines = [*table.above, header, *rows]
+    for place, row in enumerate(lines, 1):
         if any(type(cell) is str and len(cell) > LONGEST_TEXT for cell in row):
             cut = f"row {place} has a cell of over {LONGEST_TEXT:,} letters, the most a worksheet holds"
             raise BadFile(out, cut, "shorten it, or write a .csv")
     first = table.width if table.results is None else table.results
-    widths = {first + i: WIDE if name in SENTENCES else NARROW for i, name in enumerate(RESULTS)}
-    return workbook(table.sheet or "scenarios", [header, *rows], table.top, widths)
+    results = range(first, first + len(RESULTS))
+    widths = {place: width(name, place in results) for place, name in enumerate(header) if not empty(name)}
+    return workbook(table.sheet or "scenarios", lines, table.top, widths, identifying(table), results)
+
+
+def width(name: Any, result: bool) -> int:
+    """Letters of a column: its header fits, and what is usual below it."""
+    least = WIDE if name in SENTENCES or name == "layout_used" else NARROW if result else USUAL
+    return min(max(least, len(str(name)) + SPARE), WIDEST)
+
+
+def identifying(table: Table) -> int:
+    """Columns that stay in sight: up to those that say which deployment a row is, or the first where they are many."""
+    last = max(table.columns[name] for name in ("model", "system", "layout")) + 1
+    return last if last <= MOST_FROZEN else 1
+
+
+def amount(text: Any) -> Any:
+    """A cell of a CSV, text, as a number where it is plainly one: neither '007' nor more digits than a number keeps."""
+    if not PLAIN.match(text) or len(text) > MOST_DIGITS:
+        return text
+    return float(text) if "." in text else int(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from planner.errors import BadInput, BadUnit, BadWorkload, UnknownName, nearest
@@ -9,6 +10,8 @@ from planner.units import NUMBER, parse, parse_count
 
 SHORTEST_S = 1e-9
 LONGEST_NUMBER = 40  # letters
+HOURLY = re.compile(r"^\s*\$?\s*([+-]?[\d.]+)\s*(?:\$|USD)?\s*(?:/\s*(?:h|hr|hour|chip-hour))?\s*$", re.IGNORECASE)
+"""A price an hour as people write it."""
 ROUNDING = 1e-9  # of a share such as 1 - 1/3
 
 
@@ -51,6 +54,17 @@ def seconds(text: str | None, flag: str) -> float | None:
 def per_second(text: str | None, flag: str) -> float | None:
     """A rate above zero, or None."""
     return None if text is None else positive(parse(text, "1/s", flag), text, flag)
+
+
+def usd_per_second(text: str | None, flag: str) -> float | None:
+    """The price of a chip, USD/s, or None: '2 USD/h', '$2/h', or a bare 2, USD/h. Raises BadUnit, BadWorkload."""
+    if text is None:
+        return None
+    match = HOURLY.match(text)
+    value = parse(f"{match[1]} USD/h" if match else text, "USD/s", flag)
+    if value < 0:
+        raise BadWorkload(flag, f"{text} is below zero", "give a price from 0 on")
+    return value
 
 
 def confidence_of(text: str | None) -> float | None:
