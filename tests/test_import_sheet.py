@@ -95,7 +95,7 @@ def test_a_table_comes_back_with_predictions(cli: Cli, tmp_path: Path, ending: s
     assert set(written[2]) == {""}
     assert [str(cell) for cell in written[3][:10]] == [
         "north", K3, SYSTEM, "TP8 DP8", *(("4096.0", "100.0", "7.0") if ending == ".xlsx" else ("4096", "100", "7")),
-        "fp8", "0.5", "=2+2",
+        "fp8", "0.5", "=2+2" if ending == ".xlsx" else "'=2+2",
     ]  # fmt: skip
     for line, job in (
         (1, planner.Workload(isl=8192, osl=1024, concurrency=256)),
@@ -158,7 +158,8 @@ def test_a_formula_in_text_stays_text(cli: Cli, tmp_path: Path) -> None:
     assert [row[0] for row in written[1:]] == ["north", "=1+1", "+1"]
     asked(cli, str(out), tmp_path / "out.csv")
     for row in cells_of(tmp_path / "out.csv")[1:]:
-        assert not row[-1].startswith(("=", "+", "-", "@"))
+        assert not any(cell.startswith(("=", "@")) for cell in row)
+        assert not row[-1].startswith(("+", "-"))
 
 
 def formulas(*, value: str, kind: str = "", asks: bool = False, place: str = "E2") -> tuple[str, str]:
@@ -314,7 +315,7 @@ def test_a_csv_keeps_its_form(cli: Cli, tmp_path: Path, separator: str, encoding
         assert (text.count("\r\n"), text.count("\n")) == ((3, 3) if end == "\r\n" else (0, 3))
         rows = list(csv.reader(text.splitlines(), delimiter=separator))
         assert rows[0] == [*header, *RESULTS]
-        assert rows[2][: len(line)] == line
+        assert rows[2][: len(line)] == [*line[:-1], "'-x"]  # marked as text: a spreadsheet would run it
 
 
 def test_a_csv_in_another_encoding_is_refused(cli: Cli, tmp_path: Path) -> None:

@@ -115,3 +115,32 @@ def test_an_error_value_is_one_however_it_is_spelt(mark: str, attempt: Try) -> N
     )
     assert answer.json["priced"] == 1
     assert "is the error value #N/A" in answer.json["errors"][0]["error"]
+
+
+@pytest.mark.parametrize("value", ["NaN", "INF", "1e999"])
+def test_a_number_that_is_none_is_no_gap(value: str, attempt: Try, tmp_path: Path) -> None:
+    """In an optional column it is an error and not the default; as a note it stays, as text."""
+    made = f'<c r="F2" t="n"><v>8</v></c><c r="G2"><v>{value}</v></c>'
+    answer = attempt(lambda xml: xml.replace('<c r="F2" t="n"><v>8</v></c>', made, 1), "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["priced"] == 1
+    assert "no finite number" in answer.json["errors"][0]["error"]
+    with zipfile.ZipFile(tmp_path / "out.xlsx") as parts:
+        xml = parts.read(SHEET).decode()
+    assert "<v>inf</v>" not in xml
+    assert "<v>nan</v>" not in xml
+
+
+def test_text_that_reads_as_a_formula_is_marked_as_text_in_csv_and_comes_back(cli: Cli, tmp_path: Path) -> None:
+    """A quote before what a spreadsheet would run, none before plain numbers; reading the table takes it off."""
+    notes = ["=1+2", "+cmd|' /C calc'!A1", "@SUM(A1)", "-2+3", "-5", "+5", "-5 %", "it's", "'quoted"]
+    table = tmp_path / "in.csv"
+    rows = [",".join([*map(str, ["llama-3.1-8b", "h100-8", "TP8", 1024, 64, 8, ""]), f'"{note}"']) for note in notes]
+    table.write_text("\n".join([",".join(HEAD), *rows]) + "\n", encoding="utf-8")
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    assert cli("import-sheet", str(table), "--out", str(first)).code == 0
+    lines = first.read_text(encoding="utf-8").splitlines()[1:]
+    shown = [line.split(",")[7].strip('"') for line in lines]
+    assert shown == ["'=1+2", "'+cmd|' /C calc'!A1", "'@SUM(A1)", "'-2+3", "-5", "+5", "-5 %", "it's", "'quoted"]
+    assert cli("import-sheet", str(first), "--out", str(second)).code == 0
+    assert second.read_bytes() == first.read_bytes()

@@ -38,6 +38,9 @@ SEARCHED = 10
 """Rows among which a header is looked for below a title."""
 WORKBOOKS, SEPARATORS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), (",", ";", "\t")
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+QUOTE = "'"
+FORMULA = re.compile(r"[=@\t\r]|[+-](?!\s*[\d.,]*\s*%?\s*$)")
+"""What marks text, and the beginning of text that a spreadsheet takes for a formula: no plain number."""
 SAID = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 """The first line by which Excel is told a separator."""
 
@@ -126,7 +129,7 @@ def separated(where: str, text: str, form: Mapping[str, str]) -> tuple[list[list
     try:
         separator = max(options, key=known)
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True):
-            found.append(row)
+            found.append([cell[1:] if cell[:1] == QUOTE and FORMULA.match(cell, 1) else cell for cell in row])
             if len(found) > MOST_ROWS + 1:
                 raise BadFile(where, f"has over {MOST_ROWS:,} rows", "split the table")
     except (csv.Error, TypeError) as error:

@@ -11,6 +11,7 @@ import re
 import zipfile
 import zlib
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
@@ -245,6 +246,7 @@ def values(path: Path, most_rows: int, most_columns: int) -> tuple[str, int, lis
                 cells[row] += [""] * (column + 1 - len(cells[row]))
                 cells[row][column] = text
         mark_merged(cells, marks)
+        mark_endless(cells, marks)
         return sheets[0], len(sheets), cells, marks
     except PasswordError:
         raise BadFile(str(path), "is protected by a password", "save it without one") from None
@@ -260,6 +262,14 @@ def mark_merged(cells: list[list[Any]], marks: Marks) -> None:
             for column in range(left, min(right, len(cells[row])) + 1):
                 first = f"{column_name(left)}{top + 1}"
                 marks.cells.setdefault((row, column), f"is merged with {first}: give it a value of its own")
+
+
+def mark_endless(cells: list[list[Any]], marks: Marks) -> None:
+    """Mark numbers that are none, which stay in sight as text: no spreadsheet writes them."""
+    for row, line in enumerate(cells):
+        for column, cell in enumerate(line):
+            if type(cell) is float and not isfinite(cell):
+                marks.cells[row, column], line[column] = "is no finite number", str(cell)
 
 
 DAMAGED = (

@@ -13,13 +13,13 @@ from typing import Any
 from planner.errors import BadFile
 from planner.evaluate.show import free, written
 from planner.scenarios.cells import empty
-from planner.scenarios.table import RESULTS, Table
+from planner.scenarios.table import FORMULA, QUOTE, RESULTS, Table
 from planner.scenarios.xlsx import LONGEST_TEXT, MOST_COLUMNS, MOST_ROWS, workbook
 
 ENDINGS = (".xlsx", ".csv")
 SENTENCES, WIDE, NARROW, USUAL, SPARE, WIDEST = ("violation", "error"), 40, 12, 10, 2, 60
 """Columns that hold a sentence; letters of those, of other results and of the user's, more than a header, at most."""
-MOST_FROZEN, MOST_DIGITS = 5, 15
+MOST_FROZEN, MOST_DIGITS, LONGEST_NAME = 5, 15, 31
 PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?$", re.ASCII)
 """A number that nobody means as a name."""
 
@@ -69,11 +69,16 @@ def as_csv(table: Table, header: list[Any], rows: list[list[Any]]) -> bytes:
 
 
 def shown(cell: Any) -> Any:
-    """A cell as text: TRUE and FALSE as spreadsheets have them, whole numbers without a point."""
+    """A cell as text: TRUE and FALSE as spreadsheets have them, whole numbers without a point.
+
+    Text that a spreadsheet would take for a formula gets the quote that marks text; reading takes it off again.
+    """
     if isinstance(cell, bool):
         return str(cell).upper()
     if isinstance(cell, float):
         return int(cell) if cell.is_integer() and abs(cell) < 1 << 53 else repr(cell)
+    if isinstance(cell, str) and FORMULA.match(cell):
+        return QUOTE + cell
     return "" if cell is None else cell
 
 
@@ -89,7 +94,7 @@ def as_workbook(out: str, table: Table, header: list[Any], rows: list[list[Any]]
     first = table.width if table.results is None else table.results
     results = range(first, first + len(RESULTS))
     widths = {place: width(name, place in results) for place, name in enumerate(header) if not empty(name)}
-    return workbook(table.sheet or "scenarios", lines, table.top, widths, identifying(table), results)
+    return workbook((table.sheet or "scenarios")[:LONGEST_NAME], lines, table.top, widths, identifying(table), results)
 
 
 def width(name: Any, result: bool) -> int:
