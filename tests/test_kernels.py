@@ -98,7 +98,10 @@ def test_a_kernel_table_is_known_by_its_columns(tmp_path):
         (experts(ep=7, n=10**9), None),
         (experts(ep=9), "does not split 896 experts"),
         (experts(dtype="w8a8"), "moe_dtype 'w8a8' is not one of"),
-        (experts(system="h100_sxm", dtype="w4a8_mxfp4_mxfp8"), "computes in fp8, the stack that prices the row in bf16"),
+        (
+            experts(system="h100_sxm", dtype="w4a8_mxfp4_mxfp8"),
+            "computes in fp8, the stack that prices the row in bf16",
+        ),
         (experts(load="zipf"), "is not balanced or power_law_EXPONENT"),
         (experts(load="power_law_1.0"), "needs an exponent above 1"),
         (experts(load="power_law_1.2", n=8, ep=8), "the heaviest rank is chance"),

@@ -20,9 +20,9 @@ from planner.evaluate.entries import KEYS
 from planner.evaluate.estimate import run
 from planner.layout import Layout, expert_problem, routed
 from planner.report.workbook import book as workbook
-from planner.report.workbook.headlines import HEADLINES, NOT_LEGAL
+from planner.report.workbook.headlines import DOES_NOT_FIT, HEADLINES, HELD, NOT_LEGAL, scale, verdict_now
 from planner.report.workbook.layouts import CHECK, LEFT
-from planner.report.workbook.names import LEGAL, distinct
+from planner.report.workbook.names import distinct
 from planner.search.workbook import Contents, contents, planned
 from planner.specs.library import load_model
 from planner.specs.workload import Workload
@@ -89,6 +89,7 @@ EDITS = {
         "TP4 DP4 PP4",
         {"arrivals": "waves"},
     ),
+    "overfull": Edit({"ask_concurrency": 100_000}, asked={"concurrency": 100_000}),
     "expert-tensor": Edit(
         {"layout_ep": 32, "ask_state_format": "bf16", "ask_chunk": 3000},
         "TP8 DP8 EP32",
@@ -249,10 +250,10 @@ def test_every_quantity_is_the_kernels_as_written(name: str, shelf: Shelf) -> No
     found = named(book)
     assert list(found) == list(content.model.quantities)
     assert differing(found, content.model.quantities) == {}
-    assert value_of(book, "check_all") == LEGAL
+    assert value_of(book, "check_all") == verdict_now(content.model.quantities)
     for number, column in enumerate(content.columns):
         cells = column_of(book, number)
-        assert cells[CHECK] == LEGAL
+        assert cells[CHECK] == verdict_now(column.quantities)
         live = set(cells) & set(column.quantities)
         assert set(HEADLINES.values()) - live <= set(found)
         assert len(live) > len(found) / 3
@@ -283,14 +284,16 @@ def test_every_quantity_is_the_kernels_after_an_edit(name: str, shelf: Shelf) ->
     now = int(content.model.point.values["ask.concurrency"])
     asked = content.workload.model_copy(update={"concurrency": now, **edit.asked})
     wanted = kernel(content, layout, asked, edit.values)
-    assert value_of(book, "check_all") == LEGAL
+    assert value_of(book, "check_all") == verdict_now(wanted)
     assert differing(named(book), wanted) == {}
     results = {row[0]: row[1] for row in book["Results"].iter_rows(max_col=2, values_only=True)}
     for label, quantity in HEADLINES.items():
-        if isinstance(results[label], str):
+        if wanted["memory_slack_bytes"] < 0 and quantity not in HELD:
+            assert results[label] == DOES_NOT_FIT
+        elif isinstance(results[label], str):
             assert (asked.osl, results[label]) == (1, "-")
         else:
-            assert math.isclose(results[label], wanted[quantity], rel_tol=RTOL)
+            assert math.isclose(results[label] * scale(quantity), wanted[quantity], rel_tol=RTOL)
     for number, column in enumerate(content.columns):
         load = int(column.point.values["ask.concurrency"])
         own = kernel(content, column.layout, asked.model_copy(update={"concurrency": load}), edit.values)
@@ -303,7 +306,7 @@ def test_a_column_follows_its_own_keys(shelf: Shelf) -> None:
     layout = Layout.parse("TP8 DP2 PP4 EP16 DCP2", content.case.model)
     wanted = kernel(content, layout, content.workload.model_copy(update={"concurrency": 40}), {})
     cells = column_of(book, 0)
-    assert cells[CHECK] == LEGAL
+    assert cells[CHECK] == verdict_now(wanted)
     assert differing(cells, wanted) == {}
     assert differing(column_of(book, 1), content.columns[1].quantities) == {}
     assert differing(named(book), content.model.quantities) == {}
@@ -335,6 +338,8 @@ def test_an_illegal_layout_is_the_sentence_of_the_kernel(shelf: Shelf) -> None:
         Layout.parse("TP5 DP8", load_model(K3))
     assert value_of(book, "check_layout") == value_of(book, "check_all") == refused.value.told
     assert headlines_of(book) == {NOT_LEGAL}
+    errors = [cell.coordinate for row in book["Results"].iter_rows() for cell in row if cell.data_type == "e"]
+    assert errors == []
 
 
 def test_an_illegal_value_is_a_sentence_beside_it(shelf: Shelf) -> None:

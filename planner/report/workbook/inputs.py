@@ -8,8 +8,9 @@ from planner.evaluate.entries import WORDS, Bounds, Entry
 from planner.layout import fewest_redundant, routed
 from planner.record import LARGEST
 from planner.report.workbook.formula import fitting, quoted
+from planner.report.workbook.headlines import verdict, verdict_now
 from planner.report.workbook.keys import Cell, following, held, not_whole, problem, usual
-from planner.report.workbook.names import CHECK, CHECK_LAYOUT, CHECK_VALUES, LEGAL, named
+from planner.report.workbook.names import CHECK, CHECK_LAYOUT, CHECK_VALUES, named
 from planner.report.workbook.style import EDIT, FIXED, FOLLOWS, WORD, Page, place
 from planner.search.workbook import Contents
 
@@ -30,6 +31,11 @@ BUILT_IN = "Built in: another value needs a new workbook"
 def cell(name: str) -> str:
     """The defined name of an input."""
     return named("in", name)
+
+
+def quantity(name: str) -> str:
+    """The defined name of a quantity."""
+    return named("q", name)
 
 
 def section(entry: Entry) -> str:
@@ -68,8 +74,8 @@ def write(page: Page, contents: Contents) -> dict[str, str]:
     page.check(3, VALUE, f'=IF({count}>0,{count}&" values are not legal: see column H","")', "")
     rule = problem(cell, moe, contents.case.system.chips)
     page.check(4, VALUE, fitting("=" + rule, "the check of the layout"), "")
-    whole = f'=IF({CHECK_VALUES}<>"",{CHECK_VALUES},IF({CHECK_LAYOUT}<>"",{CHECK_LAYOUT},{quoted(LEGAL)}))'
-    page.check(2, VALUE, whole, LEGAL)
+    whole = f'=IF({CHECK_VALUES}<>"",{CHECK_VALUES},IF({CHECK_LAYOUT}<>"",{CHECK_LAYOUT},{verdict(quantity)}))'
+    page.check(2, VALUE, whole, verdict_now(contents.model.quantities))
     page.sheet.freeze_panes(FIRST, 2)
     return names
 

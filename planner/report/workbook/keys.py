@@ -66,8 +66,8 @@ def not_whole(cell: str, least: int) -> str:
     return f'IF(COUNTIF({cell},">={least}")=0,1,{cell}<>INT({cell}))'
 
 
-def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str = "") -> str:
-    """Formula of the first rule a layout breaks, or `otherwise`. chips: those of the system.
+def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str = '""') -> str:
+    """Formula of the first rule a layout breaks, or the formula `otherwise`. chips: those of the system.
 
     before: a cell with a sentence that goes first.
     """
@@ -115,7 +115,7 @@ def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str 
             f'"RED"&{at["red"]}&" does not make the experts divide over EP"&{at["ep"]}&"; use RED"&{least}',
         ),
     ]
-    text = quoted(otherwise)
+    text = otherwise
     for condition, sentence in reversed(tests):
         text = f"IF({condition},{sentence},{text})"
     return text

@@ -16,10 +16,13 @@ from planner.report.workbook.headlines import (
     headline,
     now,
     unit,
+    verdict_now,
+    worked_out,
 )
+from planner.report.workbook.inputs import quantity
 from planner.report.workbook.layouts import LEFT
 from planner.report.workbook.model import reference
-from planner.report.workbook.names import CHECK, LEGAL, named
+from planner.report.workbook.names import CHECK, named
 from planner.report.workbook.style import Page, place
 from planner.search.workbook import Contents
 
@@ -35,18 +38,18 @@ MEMORY = ("stage", "weights", "cache and state", "activations", "buffers", "runt
 SHARED = ("memory_activations_bytes", "memory_buffers_bytes", "memory_runtime_bytes")
 
 
-def quantity(name: str) -> str:
-    """The defined name of a quantity."""
-    return named("q", name)
-
-
 def write(page: Page, contents: Contents, rows: dict[str, int], layouts: str) -> None:
     """Write the tables from top to bottom and the charts beside them. rows, layouts: of the sheet Layouts."""
     page.widths(46, 20, 16, 16, 16, 16, 16)
     page.text(0, 0, f"{contents.case.model.name} on {contents.case.system.name}: results", "title")
-    page.text(1, 0, "Live: the layout and the question of the sheet Inputs. Values in SI units.", "note")
+    page.text(
+        1,
+        0,
+        "Live: the layout and the question of the sheet Inputs. Tables below the headlines in SI units.",
+        "note",
+    )
     page.text(2, 0, "check of all inputs", "section")
-    page.check(2, 1, f"={CHECK}", LEGAL)
+    page.check(2, 1, f"={CHECK}", verdict_now(contents.model.quantities))
     row = headlines(page, contents, FIRST)
     row = memory(page, contents, row + 2)
     row = operators(page, contents, row + 2)
@@ -65,7 +68,7 @@ def headlines(page: Page, contents: Contents, row: int) -> int:
         page.unit(row, 2, unit(name))
         row += 1
     page.text(row, 0, FITS)
-    page.formula(row, 1, fits(quantity, CHECK), fits_now(known), look="headline")
+    page.formula(row, 1, fits(CHECK), fits_now(known), look="headline")
     return row + 1
 
 
@@ -73,18 +76,18 @@ def memory(page: Page, contents: Contents, row: int) -> int:
     """What a chip of each of the heaviest stages holds, the fullest last, with its chart; returns the row after it."""
     page.text(row, 0, "Memory of one chip, B. Pipelines of fewer different stages repeat the first.", "section")
     page.heads(row + 1, *MEMORY)
-    known, first = contents.model.quantities, row + 2
+    known, first, other = contents.model.quantities, row + 2, quantity("memory_other_bytes")
     stages = range(contents.model.point.shape.stages)
     parts = [[known[f"memory_stage{i}_{part}"] for part in ("weights_bytes", "used_bytes")] for i in stages]
     for i, (weights, used) in zip(stages, parts, strict=True):
         at = first + i
         names = [quantity(f"memory_stage{i}_{part}") for part in ("weights_bytes", "used_bytes")]
         page.text(at, 0, f"stage {i}")
-        page.formula(at, 1, f"={names[0]}", weights, "B")
-        page.formula(at, 2, f"={names[1]}-{names[0]}", used - weights, "B")
+        page.formula(at, 1, worked_out(CHECK, names[0]), weights, "B")
+        page.formula(at, 2, worked_out(CHECK, f"{names[1]}-{names[0]}"), used - weights, "B")
         for column, name in enumerate(SHARED, 3):
-            page.formula(at, column, f"={quantity(name)}", known[name], "B")
-        page.formula(at, 6, f"={names[1]}+{quantity('memory_other_bytes')}", used + known["memory_other_bytes"], "B")
+            page.formula(at, column, worked_out(CHECK, quantity(name)), known[name], "B")
+        page.formula(at, 6, worked_out(CHECK, f"{names[1]}+{other}"), used + known["memory_other_bytes"], "B")
     last = first + len(stages)
     page.text(last, 0, "fullest chip")
     whole = f"{place(first, 6, fixed=True)}:{place(last - 1, 6, fixed=True)}"
@@ -92,9 +95,11 @@ def memory(page: Page, contents: Contents, row: int) -> int:
     values = [parts[fullest][0], parts[fullest][1] - parts[fullest][0], *(known[name] for name in SHARED)]
     for column, value in enumerate([*values, parts[fullest][1] + known["memory_other_bytes"]], 1):
         cells = f"{place(first, column)}:{place(last - 1, column)}"
-        page.formula(last, column, f"=INDEX({cells},MATCH(MAX({whole}),{whole},0))", value, "B", "headline")
+        page.formula(
+            last, column, worked_out(CHECK, f"INDEX({cells},MATCH(MAX({whole}),{whole},0))"), value, "B", "headline"
+        )
     page.text(last + 1, 0, "usable")
-    page.formula(last + 1, 1, f"={quantity('memory_usable_bytes')}", known["memory_usable_bytes"], "B")
+    page.formula(last + 1, 1, worked_out(CHECK, quantity("memory_usable_bytes")), known["memory_usable_bytes"], "B")
     chart = page.book.add_chart({"type": "column", "subtype": "stacked"})
     for column, name in enumerate(MEMORY[1:-1], 1):
         chart.add_series({
@@ -116,7 +121,7 @@ def operators(page: Page, contents: Contents, row: int) -> int:
         for term, value in zip(contents.terms, contents.model.operators, strict=True):
             if term.phase == phase:
                 page.text(row, 0, term.name)
-                page.formula(row, 1, formula(term.time_s, at, term.name), value, "s")
+                page.formula(row, 1, worked_out(CHECK, formula(term.time_s, at, term.name)[1:]), value, "s")
                 page.unit(row, 2, "s")
                 page.text(row, 3, term.sentence)
                 row += 1

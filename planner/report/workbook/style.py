@@ -19,6 +19,11 @@ UNIT_FORMATS = {
     "USD": "#,##0.0000",
     "USD/s": "0.000000",
     "1/s": "#,##0.000",
+    "ms": "[>=1000]#,##0;[>=10]0.0;0.000",
+    "GB": "#,##0.00",
+    "headline s": "[>=1000]#,##0;[>=10]0.0;0.000",
+    "headline 1/s": "[>=1000]#,##0;[>=10]0.0;0.000",
+    "headline USD": "[>=1000]#,##0;[>=10]0.00;0.0000",
 }
 """How values of a unit are shown; plain counts as they are."""
 EDIT, WORD, FOLLOWS, FIXED = "edit", "word", "follows", "fixed"
@@ -54,7 +59,8 @@ class Page:
         """The format of a look, with the number format of a unit."""
         key = (look, unit)
         if key not in self.looks:
-            numbers = {"num_format": UNIT_FORMATS[unit]} if unit in UNIT_FORMATS else {}
+            shown = UNIT_FORMATS.get(f"{look} {unit}") or UNIT_FORMATS.get(unit)
+            numbers = {"num_format": shown} if shown else {}
             self.looks[key] = self.book.add_format({**LOOKS[look], **numbers})
         return self.looks[key]
 
