@@ -21,8 +21,9 @@ from planner.evaluate.estimate import run
 from planner.layout import Layout, expert_problem, routed
 from planner.report.workbook import book as workbook
 from planner.report.workbook.headlines import DOES_NOT_FIT, HEADLINES, HELD, NOT_LEGAL, scale, verdict_now
+from planner.report.workbook.inputs import CHECKED, FIRST, SI, SOURCE, VALUE
 from planner.report.workbook.layouts import CHECK, LEFT
-from planner.report.workbook.names import distinct
+from planner.report.workbook.names import LEGAL, distinct
 from planner.search.workbook import Contents, contents, planned
 from planner.specs.library import load_model
 from planner.specs.workload import Workload
@@ -128,7 +129,7 @@ REFUSED = ("heads", "experts", "cache", "stage", "expert-width")
 WRONG = {
     "chip_memory_bandwidth": (0, "must be a number above 0"),
     "ask_kv_format": ("fp7", "is not one of the list"),
-    "ask_length": (None, "ISL + OSL exceed the 1048576 tokens of the model"),
+    "ask_length": (None, "ISL + OSL exceed the 1048576 tokens of the model; the largest ISL is 1047552"),
     "stack_runtime": (None, "must be a number of at least 0"),
     "ask_prefix_hit": (1.5, "must be a number of at least 0 and at most 1"),
     "ask_chunk": (0.5, "must be a whole number of at least 1"),
@@ -150,8 +151,15 @@ def typed(source: Path, target: Path, cells: dict[str, Any]) -> Path:
     """A copy of a workbook with these cells changed, as a reader would."""
     book = openpyxl.load_workbook(source)
     for name, value in cells.items():
-        sheet, cell = book.defined_names[f"in_{name}"].attr_text.split("!")
-        book[sheet.strip("'")][cell.replace("$", "")] = value
+        sheet, cell = book.defined_names[f"in_{name}"].attr_text.replace("$", "").split("!")
+        found = book[sheet.strip("'")][cell]
+        if found.column == SI + 1:
+            in_si = re.fullmatch(r"=[A-Z]+\d+([*/])(\d+)", found.value)
+            assert in_si
+            found = found.offset(0, VALUE - SI)
+            if isinstance(value, (int, float)):
+                value = value / int(in_si[2]) if in_si[1] == "*" else value * int(in_si[2])
+        found.value = value
     book.save(target)
     return target
 
@@ -176,6 +184,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
         files[name].write_bytes(workbook.packed(content))
     changes = {f"k3-{name}": ("k3", edit.cells) for name, edit in EDITS.items()}
     changes |= {name: ("sparse", edit.cells) for name, edit in SPARSE_EDITS.items()}
+    changes["far"] = ("k3", {"chip_memory_bandwidth": 4e15})
+    changes["one"] = ("k3", {"ask_isl": "8k"})
     changes["illegal"] = ("k3", {"layout_tp": 5})
     typed_in = {name: value for name, (value, _) in WRONG.items() if name != "ask_length"}
     changes["wrong"] = ("k3", {**typed_in, "ask_isl": 2_000_000})
@@ -342,15 +352,34 @@ def test_an_illegal_layout_is_the_sentence_of_the_kernel(shelf: Shelf) -> None:
     assert errors == []
 
 
+def test_a_value_in_another_unit_is_a_warning(shelf: Shelf) -> None:
+    """A bandwidth typed in GB/s where TB/s is meant is said beside it, and the numbers follow it all the same."""
+    book = shelf.worked_out["far"]
+    rows = book["Inputs"].iter_rows(min_row=FIRST + 1, values_only=True)
+    said = {row[0]: row[CHECKED] for row in rows if row[CHECKED]}
+    assert list(said) == ["chip.memory_bandwidth"]
+    assert re.fullmatch(r"far from [\d.]+( to [\d.]+)? TB/s: check the unit", said["chip.memory_bandwidth"])
+    assert value_of(book, "check_all") == LEGAL
+
+
 def test_an_illegal_value_is_a_sentence_beside_it(shelf: Shelf) -> None:
     """Every wrong value is named in its row, they are counted above, and no headline is a number."""
     book = shelf.worked_out["wrong"]
-    said = {row[0]: row[7] for row in book["Inputs"].iter_rows(min_row=7, max_col=8, values_only=True) if row[7]}
+    rows = book["Inputs"].iter_rows(min_row=FIRST + 1, values_only=True)
+    said = {row[0]: row[CHECKED] for row in rows if row[CHECKED]}
     assert {name.replace(".", "_"): text for name, text in said.items()} == {
         name: text for name, (_, text) in WRONG.items()
     }
     assert value_of(book, "check_all") == f"{len(WRONG)} values are not legal: see column H"
     assert headlines_of(book) == {NOT_LEGAL}
+
+
+def test_a_text_in_a_count_says_the_number(shelf: Shelf) -> None:
+    """'8k' is a text to a spreadsheet."""
+    book = shelf.worked_out["one"]
+    rows = book["Inputs"].iter_rows(min_row=FIRST + 1, values_only=True)
+    assert {row[0]: row[CHECKED] for row in rows}["ask.isl"] == "must be a number: 8k is 8192"
+    assert value_of(book, "check_values").startswith("1 value is not legal")
 
 
 @pytest.mark.parametrize("name", [K3, "glm-4.5-air", "step-3.7-flash", "llama-3.1-8b"])
@@ -415,7 +444,12 @@ def test_texts_are_never_formulas(shelf: Shelf) -> None:
     target = shelf.written["dense"].with_name("texts.xlsx")
     target.write_bytes(workbook.packed(replace(content, entries=entries)))
     book = openpyxl.load_workbook(target)
-    cells = [cell for row in book["Inputs"].iter_rows(min_col=7, max_col=7) for cell in row if cell.value == "=1+1"]
+    cells = [
+        cell
+        for row in book["Inputs"].iter_rows(min_col=SOURCE + 1, max_col=SOURCE + 1)
+        for cell in row
+        if cell.value == "=1+1"
+    ]
     assert len(cells) == len(entries)
     assert {cell.data_type for cell in cells} <= {"s", "f"}
     with zipfile.ZipFile(target) as parts:

@@ -78,7 +78,7 @@ def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str 
                       ("lent", "chips lent")):  # fmt: skip
         tests.append((not_whole(at[key], 1), quoted(f"{what} must be a whole number of at least 1")))
     load = cell("ask.concurrency")
-    tests.append((not_whole(load, 1), quoted("the batch must be a whole number of at least 1")))
+    tests.append((not_whole(load, 1), quoted("the batch must be a whole number of at least 1: 8k is 8192")))
     tests += [
         (f"{at['lent']}>{chips}", f'{at["lent"]}&" chips are lent, and the system has {chips}"'),
         (f"{at['chips']}>{at['lent']}", f'{at["lent"]}&" chips cannot hold a layout of "&{at["chips"]}'),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from planner.evaluate.entries import KEYS
 from planner.layout import routed
+from planner.report.workbook.checks import allowed, cell
 from planner.report.workbook.formula import fitting
 from planner.report.workbook.headlines import FITS, HEADLINES, fits, fits_now, headline, now, unit, verdict, verdict_now
-from planner.report.workbook.inputs import allowed, cell, formula_of, value
+from planner.report.workbook.inputs import formula_of, value
 from planner.report.workbook.keys import problem
 from planner.report.workbook.model import reference, text_of
 from planner.report.workbook.names import CHECK_VALUES
