@@ -17,7 +17,7 @@ from planner.errors import BadInput, BadLayout
 from planner.evaluate.allowed import tables
 from planner.evaluate.case import point_of
 from planner.evaluate.entries import KEYS
-from planner.evaluate.estimate import run
+from planner.evaluate.estimate import estimate, run
 from planner.layout import Layout, expert_problem, routed
 from planner.report.workbook import book as workbook
 from planner.report.workbook.headlines import DOES_NOT_FIT, HEADLINES, HELD, NOT_LEGAL, scale, verdict_now
@@ -26,7 +26,7 @@ from planner.report.workbook.layouts import CHECK, LEFT
 from planner.report.workbook.names import LEGAL, distinct
 from planner.search.workbook import Contents, contents, planned
 from planner.specs.library import load_model
-from planner.specs.workload import Workload
+from planner.specs.workload import Slo, Workload
 
 K3, SUPERNODE = "kimi-k3", "zhenwu-m890-supernode"
 RTOL = 1e-9
@@ -51,6 +51,7 @@ class Question:
     layout: str | None = None
     chips: int | None = None
     top: int = 3
+    slo: Slo | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ QUESTIONS = {
     "k3": Question(K3, SUPERNODE, SHORT.model_copy(update={"concurrency": 256}), "TP8 DP8", top=2),
     "k3-plan": Question(K3, SUPERNODE, SHORT, top=8),
     "sparse": Question("deepseek-v3.2", SUPERNODE, SHORT.model_copy(update={"kv_format": "fp8"})),
-    "dense": Question("llama-3.1-70b", "h100-8", SHORT.model_copy(update={"arrivals": "waves"})),
+    "dense": Question(
+        "llama-3.1-70b", "h100-8", SHORT.model_copy(update={"arrivals": "waves"}), slo=Slo(ttft_s=5, tpot_s=0.05)
+    ),
     "two-domains": Question("kimi-k2", "h200-128", SHORT, chips=64, top=2),
     "drafts": Question(
         "nemotron-3-super-120b-a12b", "h100-8", Workload(isl=1000, osl=1, draft_tokens=2, accepted_length=1.8), top=2
@@ -142,7 +145,7 @@ def made(question: Question) -> Contents:
     return contents(
         planned(
             question.model, question.system, question.workload, layout=question.layout, chips=question.chips,
-            top=question.top,
+            top=question.top, slo=question.slo,
         )
     )  # fmt: skip
 
@@ -185,6 +188,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     changes = {f"k3-{name}": ("k3", edit.cells) for name, edit in EDITS.items()}
     changes |= {name: ("sparse", edit.cells) for name, edit in SPARSE_EDITS.items()}
     changes["far"] = ("k3", {"chip_memory_bandwidth": 4e15})
+    changes["strict"] = ("dense", {"target_tpot": 0.001})
     changes["one"] = ("k3", {"ask_isl": "8k"})
     changes["illegal"] = ("k3", {"layout_tp": 5})
     typed_in = {name: value for name, (value, _) in WRONG.items() if name != "ask_length"}
@@ -372,6 +376,24 @@ def test_an_illegal_value_is_a_sentence_beside_it(shelf: Shelf) -> None:
     }
     assert value_of(book, "check_all") == f"{len(WRONG)} values are not legal: see column H"
     assert headlines_of(book) == {NOT_LEGAL}
+
+
+def test_targets_are_judged_live(shelf: Shelf) -> None:
+    """Met as planned; a shorter target is missed."""
+    for name, said in (("dense", "yes"), ("strict", "no")):
+        results = {row[0]: row[1] for row in shelf.worked_out[name]["Results"].iter_rows(max_col=2, values_only=True)}
+        assert results["meets the target of TPOT"] == said
+        assert results["meets the target of TTFT"] == "yes"
+
+
+def test_ranges_are_those_of_an_estimate(shelf: Shelf) -> None:
+    """Low and high beside a headline, as written."""
+    content = shelf.contents["k3"]
+    lent = int(content.model.point.values["layout.lent"])
+    answer = estimate(K3, SUPERNODE, "TP8 DP8", content.workload, chips=lent)
+    rows = {row[0]: row for row in shelf.worked_out["k3"]["Results"].iter_rows(max_col=5, values_only=True)}
+    found = [end / 1000 for end in rows["TPOT, as served"][3:]]
+    assert found == pytest.approx(answer.range["decode.tpot_s"], rel=RTOL)
 
 
 def test_a_text_in_a_count_says_the_number(shelf: Shelf) -> None:

@@ -31,5 +31,6 @@ def write(page: Page, tables: dict[str, Table]) -> dict[str, str]:
             found[named("ok", key, head)] = f"='{page.name}'!{start}:{end}"
             column += 1
         column += 1
+    page.sheet.repeat_rows(FIRST - 1)
     page.sheet.freeze_panes(FIRST, 0)
     return found

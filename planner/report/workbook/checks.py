@@ -42,7 +42,7 @@ def check(entry: Entry, at: str, longest: int) -> str:
         rules.append((f"IFERROR({cell('ask.isl')}*(1-{at})<1-1E-9,0)", "leaves less than one token to prefill"))
     if entry.name == "ask.accepted_length":
         rules.append((f"IFERROR({at}>{cell('ask.draft_tokens')}+1,0)", "more than the drafts and one token"))
-    if not entry.name.startswith("ask."):
+    if not entry.name.startswith(("ask.", "target.")):
         rules += far(entry, at)
     text = '""'
     for condition, sentence in reversed(rules):

@@ -22,16 +22,20 @@ HEADLINES = {
     "requests/s, whole deployment": "serving_requests_per_s",
     "cost per million output tokens": "serving_cost_output_usd",
     "cost per million input tokens": "serving_cost_input_usd",
+    "cost per million tokens, input and output": "serving_cost_total_usd",
+    "price of the chips lent": "serving_cost_bill_usd_per_s",
     "requests that fit in memory": "memory_max_concurrency",
+    "requests an engine admits, in whole blocks": "memory_reserved_concurrency",
     "memory left on the fullest chip": "memory_slack_bytes",
 }
 """What a headline is -> the quantity behind it."""
 BETWEEN_TOKENS = ("serving_tpot_s", "serving_user_tokens_per_s")
 """What a request of one output token does not have."""
 PER_CHIP, PER_USER = "output tokens/s per chip, as served", "output tokens/s per user"
-HELD = ("memory_max_concurrency", "memory_slack_bytes")
+HELD = ("memory_max_concurrency", "memory_reserved_concurrency", "memory_slack_bytes")
 """What is also a number where the load does not fit."""
-SHOWN_IN = {"serving_tpot_s": "ms", "decode_step_s": "ms", "memory_slack_bytes": "GB"}
+SHOWN_IN = {"serving_tpot_s": "ms", "decode_step_s": "ms", "memory_slack_bytes": "GB",
+            "serving_cost_bill_usd_per_s": "USD/h"}  # fmt: skip
 """Headlines that are not shown in the unit of their quantity."""
 FITS = "fits in memory"
 NOT_LEGAL = "not legal"
@@ -57,7 +61,12 @@ def headline(quantity: str, at: At, check: str, osl: str) -> str:
     shown = at(quantity) if factor == 1 else divided(at(quantity), factor)
     inner = f'IF({osl}=1,"-",{shown})' if quantity in BETWEEN_TOKENS else shown
     otherwise = inner if quantity in HELD else quoted(DOES_NOT_FIT)
-    return f"=IF({check}={quoted(LEGAL)},{inner},IF({unfit(check)},{otherwise},{quoted(NOT_LEGAL)}))"
+    return worded(check, inner, otherwise)
+
+
+def worded(check: str, text: str, otherwise: str = quoted(DOES_NOT_FIT)) -> str:
+    """Formula of one of three: all is well, the load does not fit, the inputs are not legal."""
+    return f"=IF({check}={quoted(LEGAL)},{text},IF({unfit(check)},{otherwise},{quoted(NOT_LEGAL)}))"
 
 
 def divided(text: str, factor: float) -> str:
@@ -72,7 +81,7 @@ def multiplied(text: str, factor: float) -> str:
 
 def fits(check: str) -> str:
     """Formula of whether the load fits."""
-    return f'=IF({check}={quoted(LEGAL)},"yes",IF({unfit(check)},"no",{quoted(NOT_LEGAL)}))'
+    return worded(check, quoted("yes"), quoted("no"))
 
 
 def verdict(at: At) -> str:

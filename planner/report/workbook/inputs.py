@@ -33,8 +33,9 @@ START = ("ask.isl", "ask.osl", "ask.concurrency", "ask.kv_format", "layout.tp", 
          "layout.lent", "chip.memory_bandwidth", "chip.price")  # fmt: skip
 """What people change first."""
 FIRST_SECTION, STAGES = "Start here", "What the heaviest stages hold"
-SECTIONS = {"ask": "Question", "layout": "Layout", "chip": "Chip", "system": "System", "stack": "Stack",
-            "kernel": "Kernels", "link": "Collectives", "model": "Model", "constant": "Constants"}  # fmt: skip
+SECTIONS = {"target": "Targets", "ask": "Question", "layout": "Layout", "chip": "Chip", "system": "System",
+            "stack": "Stack", "kernel": "Kernels", "link": "Collectives", "model": "Model",
+            "constant": "Constants"}  # fmt: skip
 BUILT_IN = "Built in: another value needs a new workbook"
 
 
@@ -84,6 +85,7 @@ def write(page: Page, contents: Contents) -> dict[str, str]:
         names[cell(entry.name)] = line(page, row, entry, contents)
         row += 1
     checks(page, contents, row)
+    page.sheet.repeat_rows(FIRST - 1)
     page.sheet.freeze_panes(FIRST, VALUE + 1)
     return names
 

@@ -50,11 +50,12 @@ def write(page: Page, contents: Contents) -> dict[str, int]:
     page.widths(46, 9, *(20 for _ in contents.columns))
     page.text(0, 0, f"{contents.case.model.name} on {contents.case.system.name}: layouts side by side", "title")
     page.text(1, 0, HELP, "note")
-    page.heads(FIRST - 1, "as planned", "unit", *(str(column.layout) for column in contents.columns))
+    page.heads(FIRST - 1, "as planned", "unit", *(str(column) for column in contents.columns))
     labels(page, contents, rows)
     texts = formulas(contents, rows)
     for place_, column in enumerate(contents.columns, LEFT):
         one(page, contents, rows, texts, place_, column)
+    page.sheet.repeat_rows(FIRST - 1)
     page.sheet.freeze_panes(FIRST, LEFT)
     return rows
 

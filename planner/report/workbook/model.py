@@ -43,5 +43,6 @@ def write(page: Page, contents: Contents) -> dict[str, str]:
         page.text(row, 3, quantity.sentence)
         page.text(row, 4, quantity.reference)
         names[named("q", name)] = page.at(row, VALUE)
+    page.sheet.repeat_rows(FIRST - 1)
     page.sheet.freeze_panes(FIRST, 2)
     return names

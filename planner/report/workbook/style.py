@@ -23,6 +23,7 @@ UNIT_FORMATS = {
     "headline GB": "#,##0.00",
     "headline s": "[>=1000]#,##0;[>=10]0.0;0.000",
     "headline 1/s": "[>=1000]#,##0;[>=10]0.0;0.000",
+    "headline USD/h": "#,##0.00",
     "headline USD": "[>=1000]#,##0;[>=10]0.00;0.0000",
 }
 """How values of a unit are shown; plain counts as they are."""
