@@ -147,7 +147,18 @@ def contents(planned: Planned, command: str = "") -> Contents:
 def target(constraint: Constraint, limit: float) -> Entry:
     """A target as an entry of the form."""
     name, unit = f"target.{constraint.name}", unit_of(constraint.quantity)
-    return Entry(name, limit, unit, limit, limit, "chosen", "workload", "edit", Bounds(above=True), "target")
+    return Entry(
+        name,
+        limit,
+        unit,
+        limit,
+        limit,
+        "chosen",
+        "workload",
+        "edit",
+        Bounds(above=True),
+        f"target of {constraint.name.upper()}",
+    )
 
 
 def bands_of(point: Point) -> dict[str, list[float]]:

@@ -152,7 +152,7 @@ def line(page: Page, row: int, given: Entry, contents: Contents) -> str:
     typed = place(row, VALUE)
     rule = check(entry, typed, contents.case.model.max_context)
     if rule:
-        page.check(row, CHECKED, fitting("=" + rule, entry.name), "")
+        page.check(row, CHECKED, fitting("=" + rule, entry.name), "", "check, wrapped")
     if factor == 1:
         return page.at(row, VALUE)
     page.formula(row, SI, "=" + multiplied(typed, factor), given.value, given.unit, FOLLOWS)

@@ -47,7 +47,7 @@ def rows_of(contents: Contents) -> dict[str, int]:
 def write(page: Page, contents: Contents) -> dict[str, int]:
     """Write one column per layout; returns the row of everything a column has."""
     rows = rows_of(contents)
-    page.widths(46, 9, *(20 for _ in contents.columns))
+    page.widths(46, 9, *(26 for _ in contents.columns))
     page.text(0, 0, f"{contents.case.model.name} on {contents.case.system.name}: layouts side by side", "title")
     page.text(1, 0, HELP, "note")
     page.heads(FIRST - 1, "as planned", "unit", *(str(column) for column in contents.columns))
@@ -114,7 +114,7 @@ def one(
             if validation:
                 page.sheet.data_validation(row, column, row, column, validation)
         elif name == CHECK:
-            page.check(row, column, text, verdict_now(known))
+            page.check(row, column, text, verdict_now(known), "check, wrapped")
         elif name == FITS:
             page.formula(row, column, text, fits_now(known), look="headline")
         elif name in HEADLINES:

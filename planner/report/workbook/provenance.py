@@ -16,11 +16,11 @@ def write(page: Page, contents: Contents, row: int) -> int:
     error, case = contents.case.stack.expected_error, contents.case
     replicas, chips, lent = (named("in", f"layout.{key}") for key in ("replicas", "chips", "lent"))
     values = contents.model.point.values
-    copies, each, all_ = (int(values[f"layout.{key}"]) for key in ("replicas", "chips", "lent"))
+    copies, each, every = (int(values[f"layout.{key}"]) for key in ("replicas", "chips", "lent"))
     page.text(row, 0, "placed")
-    page.formula(
-        row, 1, f'={replicas}&" x "&{chips}&" chips, of "&{lent}&" lent"', f"{copies} x {each} chips, of {all_} lent"
-    )
+    text = f'={replicas}&IF({replicas}=1," replica"," replicas")&" on "&{replicas}*{chips}&" of "&{lent}&" chips lent"'
+    now = f"{copies} replica{'' if copies == 1 else 's'} on {copies * each} of {every} chips lent"
+    page.formula(row, 1, text, now)
     lines = {
         "range as written": f"static: {basis()}",
         "expected error": f"{error.basis}: {share(error.median_fraction)} median, {share(error.p90_fraction)} at the "

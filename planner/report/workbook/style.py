@@ -43,6 +43,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     FIXED: {"font_color": "#7F7F7F", "align": "right"},
     "unit": {"indent": 1},
     "check": {"bold": True, "font_color": "#C00000"},
+    "check, wrapped": {"bold": True, "font_color": "#C00000", "text_wrap": True, "valign": "top"},
     "legal": {"bold": True, "font_color": "#00803C"},
     "warning": {"bold": True, "font_color": "#B45F06"},
     "headline": {"bold": True, "align": "right"},
@@ -82,9 +83,9 @@ class Page:
         known = value if isinstance(value, str) or math.isfinite(value) else "#NUM!"
         self.sheet.write_formula(row, column, formula, self.look(look, unit), known)
 
-    def check(self, row: int, column: int, formula: str, value: str) -> None:
+    def check(self, row: int, column: int, formula: str, value: str, look: str = "check") -> None:
         """A check: red sentences, green where it holds the word for legal."""
-        self.formula(row, column, formula, value, look="check")
+        self.formula(row, column, formula, value, look=look)
         rule = {"type": "cell", "criteria": "==", "value": f'"{LEGAL}"', "format": self.look("legal")}
         self.sheet.conditional_format(row, column, row, column, rule)
         warns = {"type": "text", "criteria": "begins with", "value": FAR, "format": self.look("warning")}
