@@ -146,19 +146,12 @@ def contents(planned: Planned, command: str = "") -> Contents:
 
 def target(constraint: Constraint, limit: float) -> Entry:
     """A target as an entry of the form."""
-    name, unit = f"target.{constraint.name}", unit_of(constraint.quantity)
-    return Entry(
-        name,
-        limit,
-        unit,
-        limit,
-        limit,
-        "chosen",
-        "workload",
-        "edit",
-        Bounds(above=True),
+    name, unit, meaning = (
+        f"target.{constraint.name}",
+        unit_of(constraint.quantity),
         f"target of {constraint.name.upper()}",
     )
+    return Entry(name, limit, unit, limit, limit, "chosen", "workload", "edit", Bounds(above=True), meaning)
 
 
 def bands_of(point: Point) -> dict[str, list[float]]:
