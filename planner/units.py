@@ -133,7 +133,7 @@ def scale_of(value: float, unit: str) -> tuple[float, str]:
     for factor, name in SCALES.get(unit, ()):
         if abs(value) >= factor:
             return factor, name
-    return (UNITS[unit]["us"], "us") if unit == "s" and value else (1.0, unit)
+    return (UNITS[unit]["us"], "us") if unit == "s" else (1.0, unit)
 
 
 ROUNDS_TO_1E3, ROUNDS_TO_1E4 = 999.5, 9999.5
