@@ -103,6 +103,7 @@ def parse_count(text: object, where: str) -> int:
 
 
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "s": ((1.0, "s"), (1e-3, "ms")),
     "B": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
     "FLOP": ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP")),
@@ -121,10 +122,18 @@ def show(value: float | None, unit: str) -> str:
         return f"{value * 3600:.4g} USD/h"
     if unit not in SCALES:
         return f"{value:,.4g}" if abs(value) < ROUNDS_TO_1E4 else f"{value:,.0f}"
-    for factor, name in SCALES[unit]:
+    factor, name = scale_of(value, unit)
+    return f"{value / factor:.4g} {name}"
+
+
+def scale_of(value: float, unit: str) -> tuple[float, str]:
+    """Factor and name of the unit people write a value of this size in: 4e12, 'B/s' -> (1e12, 'TB/s')."""
+    if unit == "USD/s":
+        return UNITS[unit]["USD/h"], "USD/h"
+    for factor, name in SCALES.get(unit, ()):
         if abs(value) >= factor:
-            return f"{value / factor:.4g} {name}"
-    return f"{value:.4g} {unit}"
+            return factor, name
+    return (UNITS[unit]["us"], "us") if unit == "s" else (1.0, unit)
 
 
 ROUNDS_TO_1E3, ROUNDS_TO_1E4 = 999.5, 9999.5

@@ -17,15 +17,16 @@ from planner.errors import BadInput, BadLayout
 from planner.evaluate.allowed import tables
 from planner.evaluate.case import point_of
 from planner.evaluate.entries import KEYS
-from planner.evaluate.estimate import run
+from planner.evaluate.estimate import estimate, run
 from planner.layout import Layout, expert_problem, routed
 from planner.report.workbook import book as workbook
-from planner.report.workbook.headlines import HEADLINES, NOT_LEGAL
+from planner.report.workbook.headlines import DOES_NOT_FIT, HEADLINES, HELD, NOT_LEGAL, scale, verdict_now
+from planner.report.workbook.inputs import CHECKED, FIRST, SI, SOURCE, VALUE
 from planner.report.workbook.layouts import CHECK, LEFT
 from planner.report.workbook.names import LEGAL, distinct
 from planner.search.workbook import Contents, contents, planned
 from planner.specs.library import load_model
-from planner.specs.workload import Workload
+from planner.specs.workload import Slo, Workload
 
 K3, SUPERNODE = "kimi-k3", "zhenwu-m890-supernode"
 RTOL = 1e-9
@@ -50,6 +51,7 @@ class Question:
     layout: str | None = None
     chips: int | None = None
     top: int = 3
+    slo: Slo | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,9 @@ QUESTIONS = {
     "k3": Question(K3, SUPERNODE, SHORT.model_copy(update={"concurrency": 256}), "TP8 DP8", top=2),
     "k3-plan": Question(K3, SUPERNODE, SHORT, top=8),
     "sparse": Question("deepseek-v3.2", SUPERNODE, SHORT.model_copy(update={"kv_format": "fp8"})),
-    "dense": Question("llama-3.1-70b", "h100-8", SHORT.model_copy(update={"arrivals": "waves"})),
+    "dense": Question(
+        "llama-3.1-70b", "h100-8", SHORT.model_copy(update={"arrivals": "waves"}), slo=Slo(ttft_s=5, tpot_s=0.05)
+    ),
     "two-domains": Question("kimi-k2", "h200-128", SHORT, chips=64, top=2),
     "drafts": Question(
         "nemotron-3-super-120b-a12b", "h100-8", Workload(isl=1000, osl=1, draft_tokens=2, accepted_length=1.8), top=2
@@ -89,6 +93,7 @@ EDITS = {
         "TP4 DP4 PP4",
         {"arrivals": "waves"},
     ),
+    "overfull": Edit({"ask_concurrency": 100_000}, asked={"concurrency": 100_000}),
     "expert-tensor": Edit(
         {"layout_ep": 32, "ask_state_format": "bf16", "ask_chunk": 3000},
         "TP8 DP8 EP32",
@@ -127,7 +132,7 @@ REFUSED = ("heads", "experts", "cache", "stage", "expert-width")
 WRONG = {
     "chip_memory_bandwidth": (0, "must be a number above 0"),
     "ask_kv_format": ("fp7", "is not one of the list"),
-    "ask_length": (None, "ISL + OSL exceed the 1048576 tokens of the model"),
+    "ask_length": (None, "ISL + OSL exceed the 1048576 tokens of the model; the largest ISL is 1047552"),
     "stack_runtime": (None, "must be a number of at least 0"),
     "ask_prefix_hit": (1.5, "must be a number of at least 0 and at most 1"),
     "ask_chunk": (0.5, "must be a whole number of at least 1"),
@@ -140,7 +145,7 @@ def made(question: Question) -> Contents:
     return contents(
         planned(
             question.model, question.system, question.workload, layout=question.layout, chips=question.chips,
-            top=question.top,
+            top=question.top, slo=question.slo,
         )
     )  # fmt: skip
 
@@ -149,8 +154,15 @@ def typed(source: Path, target: Path, cells: dict[str, Any]) -> Path:
     """A copy of a workbook with these cells changed, as a reader would."""
     book = openpyxl.load_workbook(source)
     for name, value in cells.items():
-        sheet, cell = book.defined_names[f"in_{name}"].attr_text.split("!")
-        book[sheet.strip("'")][cell.replace("$", "")] = value
+        sheet, cell = book.defined_names[f"in_{name}"].attr_text.replace("$", "").split("!")
+        found = book[sheet.strip("'")][cell]
+        if found.column == SI + 1:
+            in_si = re.fullmatch(r"=[A-Z]+\d+([*/])(\d+)", found.value)
+            assert in_si
+            found = found.offset(0, VALUE - SI)
+            if isinstance(value, (int, float)):
+                value = value / int(in_si[2]) if in_si[1] == "*" else value * int(in_si[2])
+        found.value = value
     book.save(target)
     return target
 
@@ -175,6 +187,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
         files[name].write_bytes(workbook.packed(content))
     changes = {f"k3-{name}": ("k3", edit.cells) for name, edit in EDITS.items()}
     changes |= {name: ("sparse", edit.cells) for name, edit in SPARSE_EDITS.items()}
+    changes["far"] = ("k3", {"chip_memory_bandwidth": 4e15})
+    changes["strict"] = ("dense", {"target_tpot": 0.001})
+    changes["one"] = ("k3", {"ask_isl": "8k"})
     changes["illegal"] = ("k3", {"layout_tp": 5})
     typed_in = {name: value for name, (value, _) in WRONG.items() if name != "ask_length"}
     changes["wrong"] = ("k3", {**typed_in, "ask_isl": 2_000_000})
@@ -249,10 +264,10 @@ def test_every_quantity_is_the_kernels_as_written(name: str, shelf: Shelf) -> No
     found = named(book)
     assert list(found) == list(content.model.quantities)
     assert differing(found, content.model.quantities) == {}
-    assert value_of(book, "check_all") == LEGAL
+    assert value_of(book, "check_all") == verdict_now(content.model.quantities)
     for number, column in enumerate(content.columns):
         cells = column_of(book, number)
-        assert cells[CHECK] == LEGAL
+        assert cells[CHECK] == verdict_now(column.quantities)
         live = set(cells) & set(column.quantities)
         assert set(HEADLINES.values()) - live <= set(found)
         assert len(live) > len(found) / 3
@@ -283,14 +298,16 @@ def test_every_quantity_is_the_kernels_after_an_edit(name: str, shelf: Shelf) ->
     now = int(content.model.point.values["ask.concurrency"])
     asked = content.workload.model_copy(update={"concurrency": now, **edit.asked})
     wanted = kernel(content, layout, asked, edit.values)
-    assert value_of(book, "check_all") == LEGAL
+    assert value_of(book, "check_all") == verdict_now(wanted)
     assert differing(named(book), wanted) == {}
     results = {row[0]: row[1] for row in book["Results"].iter_rows(max_col=2, values_only=True)}
     for label, quantity in HEADLINES.items():
-        if isinstance(results[label], str):
+        if wanted["memory_slack_bytes"] < 0 and quantity not in HELD:
+            assert results[label] == DOES_NOT_FIT
+        elif isinstance(results[label], str):
             assert (asked.osl, results[label]) == (1, "-")
         else:
-            assert math.isclose(results[label], wanted[quantity], rel_tol=RTOL)
+            assert math.isclose(results[label] * scale(quantity), wanted[quantity], rel_tol=RTOL)
     for number, column in enumerate(content.columns):
         load = int(column.point.values["ask.concurrency"])
         own = kernel(content, column.layout, asked.model_copy(update={"concurrency": load}), edit.values)
@@ -303,7 +320,7 @@ def test_a_column_follows_its_own_keys(shelf: Shelf) -> None:
     layout = Layout.parse("TP8 DP2 PP4 EP16 DCP2", content.case.model)
     wanted = kernel(content, layout, content.workload.model_copy(update={"concurrency": 40}), {})
     cells = column_of(book, 0)
-    assert cells[CHECK] == LEGAL
+    assert cells[CHECK] == verdict_now(wanted)
     assert differing(cells, wanted) == {}
     assert differing(column_of(book, 1), content.columns[1].quantities) == {}
     assert differing(named(book), content.model.quantities) == {}
@@ -335,17 +352,56 @@ def test_an_illegal_layout_is_the_sentence_of_the_kernel(shelf: Shelf) -> None:
         Layout.parse("TP5 DP8", load_model(K3))
     assert value_of(book, "check_layout") == value_of(book, "check_all") == refused.value.told
     assert headlines_of(book) == {NOT_LEGAL}
+    errors = [cell.coordinate for row in book["Results"].iter_rows() for cell in row if cell.data_type == "e"]
+    assert errors == []
+
+
+def test_a_value_in_another_unit_is_a_warning(shelf: Shelf) -> None:
+    """A bandwidth typed in GB/s where TB/s is meant is said beside it, and the numbers follow it all the same."""
+    book = shelf.worked_out["far"]
+    rows = book["Inputs"].iter_rows(min_row=FIRST + 1, values_only=True)
+    said = {row[0]: row[CHECKED] for row in rows if row[CHECKED]}
+    assert list(said) == ["chip.memory_bandwidth"]
+    assert re.fullmatch(r"far from [\d.]+( to [\d.]+)? TB/s: check the unit", said["chip.memory_bandwidth"])
+    assert value_of(book, "check_all") == LEGAL
 
 
 def test_an_illegal_value_is_a_sentence_beside_it(shelf: Shelf) -> None:
     """Every wrong value is named in its row, they are counted above, and no headline is a number."""
     book = shelf.worked_out["wrong"]
-    said = {row[0]: row[7] for row in book["Inputs"].iter_rows(min_row=7, max_col=8, values_only=True) if row[7]}
+    rows = book["Inputs"].iter_rows(min_row=FIRST + 1, values_only=True)
+    said = {row[0]: row[CHECKED] for row in rows if row[CHECKED]}
     assert {name.replace(".", "_"): text for name, text in said.items()} == {
         name: text for name, (_, text) in WRONG.items()
     }
     assert value_of(book, "check_all") == f"{len(WRONG)} values are not legal: see column H"
     assert headlines_of(book) == {NOT_LEGAL}
+
+
+def test_targets_are_judged_live(shelf: Shelf) -> None:
+    """Met as planned; a shorter target is missed."""
+    for name, said in (("dense", "yes"), ("strict", "no")):
+        results = {row[0]: row[1] for row in shelf.worked_out[name]["Results"].iter_rows(max_col=2, values_only=True)}
+        assert results["meets the target of TPOT"] == said
+        assert results["meets the target of TTFT"] == "yes"
+
+
+def test_ranges_are_those_of_an_estimate(shelf: Shelf) -> None:
+    """Low and high beside a headline, as written."""
+    content = shelf.contents["k3"]
+    lent = int(content.model.point.values["layout.lent"])
+    answer = estimate(K3, SUPERNODE, "TP8 DP8", content.workload, chips=lent)
+    rows = {row[0]: row for row in shelf.worked_out["k3"]["Results"].iter_rows(max_col=5, values_only=True)}
+    found = [end / 1000 for end in rows["TPOT, as served"][3:]]
+    assert found == pytest.approx(answer.range["decode.tpot_s"], rel=RTOL)
+
+
+def test_a_text_in_a_count_says_the_number(shelf: Shelf) -> None:
+    """'8k' is a text to a spreadsheet."""
+    book = shelf.worked_out["one"]
+    rows = book["Inputs"].iter_rows(min_row=FIRST + 1, values_only=True)
+    assert {row[0]: row[CHECKED] for row in rows}["ask.isl"] == "must be a number: 8k is 8192"
+    assert value_of(book, "check_values").startswith("1 value is not legal")
 
 
 @pytest.mark.parametrize("name", [K3, "glm-4.5-air", "step-3.7-flash", "llama-3.1-8b"])
@@ -368,7 +424,7 @@ def test_names_are_legal_and_unique(name: str, shelf: Shelf) -> None:
     """In the file itself: letters a spreadsheet takes, none like a cell, none twice whatever the case, none unused."""
     with zipfile.ZipFile(shelf.written[name]) as parts:
         text = parts.read("xl/workbook.xml").decode()
-    names = re.findall(r'<definedName name="([^"]*)"', text)
+    names = re.findall(r'<definedName name="([^"_][^"]*)"', text)
     content = shelf.contents[name]
     assert len({found.lower() for found in names}) == len(names)
     assert [found for found in names if not LETTERS.match(found) or CELL.match(found)] == []
@@ -410,7 +466,12 @@ def test_texts_are_never_formulas(shelf: Shelf) -> None:
     target = shelf.written["dense"].with_name("texts.xlsx")
     target.write_bytes(workbook.packed(replace(content, entries=entries)))
     book = openpyxl.load_workbook(target)
-    cells = [cell for row in book["Inputs"].iter_rows(min_col=7, max_col=7) for cell in row if cell.value == "=1+1"]
+    cells = [
+        cell
+        for row in book["Inputs"].iter_rows(min_col=SOURCE + 1, max_col=SOURCE + 1)
+        for cell in row
+        if cell.value == "=1+1"
+    ]
     assert len(cells) == len(entries)
     assert {cell.data_type for cell in cells} <= {"s", "f"}
     with zipfile.ZipFile(target) as parts:

@@ -17,7 +17,8 @@ MaybeLayout = Annotated[
 
 
 def workbook(
-    model: o.Name, on: o.On, isl: o.Isl, osl: o.Osl, out: Out, force: Force = False, layout: MaybeLayout = None,
+    context: typer.Context, model: o.Name, on: o.On, isl: o.Isl, osl: o.Osl, out: Out, force: Force = False,
+    layout: MaybeLayout = None,
     concurrency: o.AnyConcurrency = None, rate: o.Rate = None, ttft: o.Ttft = None, tpot: o.Tpot = None,
     chips: o.Chips = None, objective: o.Objective = "throughput", top: o.Top = "5", stack: o.StackName = None,
     kv_dtype: o.KvDtype = "bf16", state_dtype: o.StateDtype = "fp32", chunk: o.Chunk = None,
@@ -53,5 +54,21 @@ def workbook(
         )  # fmt: skip
         begin = time.perf_counter()
         progress("writing the workbook")
-        answer = write(contents(found), out, force, begin)
+        answer = write(contents(found, repeating(context)), out, force, begin)
     emit(answer, as_json, draw_written)
+
+
+def repeating(context: typer.Context) -> str:
+    """The command line that writes the same workbook: what differs from the defaults, the file by its name alone."""
+    import shlex
+    from pathlib import Path
+
+    words = ["planner", str(context.info_name)]
+    for parameter in context.command.params:
+        given = context.params.get(parameter.name or "")
+        if parameter.name in ("force", "as_json", "context") or given == parameter.default or given is None:
+            continue
+        text = Path(given).name if parameter.name == "out" else str(given)
+        words += [text] if parameter.param_type_name == "argument" else parameter.opts[:1]
+        words += [] if parameter.param_type_name == "argument" or given is True else [text]
+    return shlex.join(words)

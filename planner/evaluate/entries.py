@@ -15,8 +15,19 @@ from planner.record import LARGEST, SMALLEST, Limits
 from planner.specs.workload import Workload
 
 Role = Literal["edit", "word", "follows", "fixed"]
-KEYS = ("tp", "dp", "ep", "etp", "pp", "dcp", "cp", "red", "replicas", "lent")
-"""The layout's own entries, in the order people write them."""
+KEYS = {
+    "tp": "attention tensor parallel",
+    "dp": "attention data parallel",
+    "ep": "expert parallel",
+    "etp": "tensor parallel inside an expert",
+    "pp": "pipeline stages",
+    "dcp": "decode context parallel",
+    "cp": "prefill context parallel",
+    "red": "redundant experts",
+    "replicas": "copies of the layout on the chips lent",
+    "lent": "chips lent to the deployment",
+}
+"""The layout's own entries, in the order people write them, with what they are."""
 ASKED = ("isl", "osl", "concurrency", "chunk", "prefix_hit", "memory_fraction", "routing_skew", "draft_tokens",
          "accepted_length")  # fmt: skip
 FOLLOWING = ("ask.length", "ask.kv_value_bytes", "ask.state_value_bytes")
@@ -40,7 +51,10 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Entry:
-    """One input: dotted name, value (a number or a word), unit, range, how well known, source, its part in the form."""
+    """One input: dotted name, value (a number or a word), unit, range, how well known, source, its part in the form.
+
+    meaning: what it is, in the words of the record's field; may be empty.
+    """
 
     name: str
     value: float | str
@@ -51,6 +65,7 @@ class Entry:
     source: str
     role: Role
     bounds: Bounds = Bounds()
+    meaning: str = ""
 
 
 def bounds_of(record: type[BaseModel], field: str) -> Bounds:
@@ -70,34 +85,43 @@ def bounds_of(record: type[BaseModel], field: str) -> Bounds:
     return Bounds(0.0 if above and least == SMALLEST else least, most, above, whole)
 
 
-def bounds_by_name(case: Case, workload: Workload) -> dict[str, Bounds]:
-    """Bounds of every number of the specs and the workload that has a field of its own; the rest is above zero."""
-    found = {f"ask.{name}": bounds_of(Workload, name) for name in ASKED}
-    for prefix, (record, _) in spec_parts(case, workload).items():
-        for field in type(record).model_fields:
-            found[f"{prefix}.{field}"] = bounds_of(type(record), field)
-    return found
+def fields_by_name(case: Case, workload: Workload) -> dict[str, tuple[Bounds, str]]:
+    """Bounds and description of every number of the specs and the workload that has a field of its own."""
+    parts = {prefix: type(record) for prefix, (record, _) in spec_parts(case, workload).items()}
+    own: list[tuple[str, type[BaseModel], str]] = [(f"ask.{name}", Workload, name) for name in ASKED]
+    own += [(f"{prefix}.{name}", record, name) for prefix, record in parts.items() for name in record.model_fields]
+    return {where: (bounds_of(record, name), described(record, name)) for where, record, name in own}
 
 
-def bounds_for(name: str, known: Mapping[str, Bounds], case: Case) -> Bounds:
-    """Bounds of one number: its own, those of the mapping it is in, or above zero. known: of `bounds_by_name`."""
+def described(record: type[BaseModel], field: str) -> str:
+    """What the record says a field is; may be empty."""
+    return record.model_fields[field].description or ""
+
+
+def field_for(name: str, known: Mapping[str, tuple[Bounds, str]], case: Case) -> tuple[Bounds, str]:
+    """Bounds and description of one number: its own, those of the mapping it is in, or above zero.
+
+    known: of `fields_by_name`.
+    """
+    bounds, meaning = known.get(name) or known.get(name.rpartition(".")[0], (Bounds(above=True), ""))
     if name == "system.domain_chips":
-        return Bounds(1, case.system.chips - 1, whole=True)
-    return known.get(name, known.get(name.rpartition(".")[0], Bounds(above=True)))
+        bounds = Bounds(1, case.system.chips - 1, whole=True)
+    return bounds, meaning
 
 
 def entries(case: Case, workload: Workload, point: Point, used: frozenset[str]) -> list[Entry]:
     """Every number the formulas use, the layout's keys, the choices, and what is fixed; question and layout first."""
-    known, sizes = bounds_by_name(case, workload), sized(case)
+    known, sizes = fields_by_name(case, workload), sized(case)
     names = [name for name in point.leaves if name in used or name in ("model.max_context", "system.chips")]
     names.sort(key=lambda name: not name.startswith("ask."))
     found = [word(name, workload) for name in WORDS]
     for name in names:
         leaf = point.leaves[name]
         role = role_of(name, sizes, workload)
-        bounds = bounds_for(name, known, case)
+        bounds, meaning = field_for(name, known, case)
         status = "chosen" if leaf.source == "workload" else leaf.status
-        found.append(Entry(name, leaf.value, leaf.unit, leaf.low, leaf.high, status, leaf.source, role, bounds))
+        shown = (leaf.value, leaf.unit, leaf.low, leaf.high, status, leaf.source)
+        found.append(Entry(name, *shown, role, bounds, meaning))
     return [*found, *layout_entries(point.values, case), *structural(point, workload)]
 
 
@@ -118,18 +142,19 @@ def role_of(name: str, sizes: tuple[str, ...], workload: Workload) -> Role:
 
 def word(name: str, workload: Workload) -> Entry:
     """A choice of words."""
-    value = getattr(workload, name.removeprefix("ask."))
-    return Entry(name, value, "word", 0, 0, "chosen", "workload", "word")
+    field = name.removeprefix("ask.")
+    value, meaning = getattr(workload, field), described(Workload, field)
+    return Entry(name, value, "word", 0, 0, "chosen", "workload", "word", meaning=meaning)
 
 
 def layout_entries(values: Mapping[str, float], case: Case) -> list[Entry]:
     """The layout's keys, then what its stages hold."""
     most = max((experts for _, experts, _, _ in routed(case.model)), default=0)
     found = []
-    for key in KEYS:
+    for key, meaning in KEYS.items():
         value = values[f"layout.{key}"]
         bounds = Bounds(0, most, whole=True) if key == "red" else Bounds(1, case.system.chips, whole=True)
-        found.append(Entry(f"layout.{key}", value, "1", value, value, "chosen", "layout", "edit", bounds))
+        found.append(Entry(f"layout.{key}", value, "1", value, value, "chosen", "layout", "edit", bounds, meaning))
     for name, value in values.items():
         if name.startswith("layout.") and name not in {f"layout.{key}" for key in KEYS}:
             found.append(Entry(name, value, "1", value, value, "derived", "layout", "follows"))

@@ -16,7 +16,7 @@ from typing import Any
 from planner.errors import BadSpec, one_line
 from planner.evaluate.case import Point, check_load, placed
 from planner.evaluate.compiled import HEAD, parts
-from planner.evaluate.entries import DRAFTS, Bounds, bounds_by_name, bounds_for
+from planner.evaluate.entries import DRAFTS, Bounds, field_for, fields_by_name
 from planner.evaluate.estimate import ANYWAY, HEADLINES, SILENT, run
 from planner.evaluate.estimate import headlines as answered
 from planner.evaluate.exported_tail import TAIL
@@ -106,7 +106,7 @@ def export_python(
     )
     q = {name: row.value for name, row in run(point)[0].rows.items()}
     missed = answered(case, q, workload, lent)["violations"]
-    known = bounds_by_name(case, workload)
+    known = fields_by_name(case, workload)
     bounds = {s: limits_of(dotted[s], case, workload, known) for s in changed}
     text = "".join((
         head(title, load, missed), IMPORTS, "\n\n\n",
@@ -124,7 +124,7 @@ def export_python(
     )  # fmt: skip
 
 
-def limits_of(name: str, case: Case, workload: Workload, known: Mapping[str, Bounds]) -> Bounds:
+def limits_of(name: str, case: Case, workload: Workload, known: Mapping[str, Any]) -> Bounds:
     """What an input may be changed to; without drafts their formulas are not there."""
     if name in DRAFTS and not workload.draft_tokens:
         only = float(getattr(workload, name.removeprefix("ask.")))
@@ -135,7 +135,7 @@ def limits_of(name: str, case: Case, workload: Workload, known: Mapping[str, Bou
         return Bounds(1, case.model.max_context - (name != "ask.length"), whole=True)
     if name == "ask.memory_fraction":
         return Bounds(LEAST_FRACTION, 1)
-    return bounds_for(name, known, case)
+    return field_for(name, known, case)[0]
 
 
 def together(case: Case, used: list[str]) -> str:

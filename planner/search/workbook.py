@@ -9,17 +9,23 @@ from planner.errors import BadWorkload, Infeasible
 from planner.evaluate.allowed import Table, stages_in, tables
 from planner.evaluate.breakdown import repeats
 from planner.evaluate.case import Point, case_of, chips_lent, point_of
-from planner.evaluate.entries import Entry, entries
-from planner.evaluate.estimate import run
+from planner.evaluate.entries import Bounds, Entry, entries
+from planner.evaluate.estimate import HEADLINES, run
 from planner.evaluate.forms import Formula, Term, forms_of
 from planner.evaluate.inputs import Case
+from planner.evaluate.ranges import ranges
 from planner.evaluate.results import LayoutAnswer, Plan
 from planner.layout import Layout
+from planner.quantities import unit_of
+from planner.search.constraints import Constraint, active
 from planner.search.plan import Objective, plan
 from planner.specs.hardware import System
 from planner.specs.model import Model
 from planner.specs.stack import Stack
 from planner.specs.workload import Slo, Workload
+
+MEMORY = "memory"
+"""The constraint that is no target."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +37,17 @@ class Column:
     quantities: dict[str, float]
     operators: list[float]
 
+    def __str__(self) -> str:
+        return placed(str(self.layout), int(self.point.values["layout.replicas"]))
+
 
 @dataclass(frozen=True)
 class Contents:
     """Everything the sheets show.
 
     model: the layout of the sheet Model; columns: those of the sheet Layouts. symbols: dotted name -> symbol of every
-    input.
+    input. targets: what the question asks for, with its limits. bands: the range of every headline quantity of `model`.
+    command: what repeats the workbook; may be empty.
     """
 
     case: Case
@@ -50,6 +60,9 @@ class Contents:
     symbols: dict[str, str]
     entries: list[Entry]
     tables: dict[str, Table]
+    targets: list[tuple[Constraint, float]]
+    bands: dict[str, list[float]]
+    command: str
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,7 @@ class Planned:
     plan: Plan
     given: Layout | None
     lent: int
+    slo: Slo
 
 
 def planned(
@@ -94,11 +108,11 @@ def planned(
         near = f": {found.nearest['sentence']}" if found.nearest else ""
         where = f"{case.model.name} on {case.system.name}"
         raise Infeasible(where, f"no layout meets the question{near}", "see `planner plan`, or give --layout")
-    return Planned(case, workload, found, given, lent)
+    return Planned(case, workload, found, given, lent, slo or Slo())
 
 
-def contents(planned: Planned) -> Contents:
-    """What the sheets show of a plan."""
+def contents(planned: Planned, command: str = "") -> Contents:
+    """What the sheets show of a plan. command: what repeats it."""
     case, workload, given, lent = planned.case, planned.workload, planned.given, planned.lent
     slots = stages_in(case.model, case.system.chips)
 
@@ -112,6 +126,7 @@ def contents(planned: Planned) -> Contents:
     dotted = {symbol: name for name, symbol in forms.inputs.items()}
     symbols = [formula.uses for formula in forms.formulas.values()] + [term.uses for term in forms.terms]
     used = frozenset(dotted[symbol] for uses in symbols for symbol in uses if symbol in dotted)
+    targets = [(constraint, limit) for constraint, limit in active(planned.slo) if constraint.name != MEMORY]
     return Contents(
         case=case,
         workload=workload,
@@ -121,9 +136,34 @@ def contents(planned: Planned) -> Contents:
         formulas=forms.formulas,
         terms=forms.terms,
         symbols=forms.inputs,
-        entries=entries(case, workload, chosen.point, used),
+        entries=[*entries(case, workload, chosen.point, used), *(target(*found) for found in targets)],
         tables=tables(case.model, case.system.chips, slots),
+        targets=targets,
+        bands=bands_of(chosen.point),
+        command=command,
     )
+
+
+def target(constraint: Constraint, limit: float) -> Entry:
+    """A target as an entry of the form."""
+    name, unit, meaning = (
+        f"target.{constraint.name}",
+        unit_of(constraint.quantity),
+        f"target of {constraint.name.upper()}",
+    )
+    return Entry(name, limit, unit, limit, limit, "chosen", "workload", "edit", Bounds(above=True), meaning)
+
+
+def bands_of(point: Point) -> dict[str, list[float]]:
+    """[low, high] of every headline that carries a range, by quantity, as an estimate of this point has it."""
+    wanted = {name: name for name in HEADLINES.values()}
+    found = ranges(point.shape, point.values, point.raw, point.leaves, wanted)
+    return {name: [float(end) for end in pair[:, 0]] for name, pair in found.items()}
+
+
+def placed(layout: str, replicas: int) -> str:
+    """'TP8 DP2 x 4'."""
+    return f"{layout} x {replicas}" if replicas > 1 else layout
 
 
 def layout_of(answer: LayoutAnswer) -> Layout:

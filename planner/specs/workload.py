@@ -30,31 +30,26 @@ class Question(Record):
 class Workload(Question):
     """One job.
 
-    isl, osl: prompt and output tokens of a request. concurrency: requests in flight over the whole deployment; null
-    lets a plan search it.
-    chunk: prefill tokens per attention group and pass (null: the stack's). prefix_hit: share of the prompt already
-    cached.
-    arrivals: steady (spread evenly) or waves (all at once). routing_skew: heaviest expert rank's mean load over the
-    mean.
-    draft_tokens, accepted_length: drafts verified per step, tokens gained per step (null and 1: no speculation).
-    overlap: share of the experts' exchange hidden behind computation, as where two batches take turns (null: the
-    stack's).
+    concurrency: null lets a plan search it. draft_tokens, accepted_length: 0 and 1 are no speculation. chunk, overlap:
+    null is the stack's.
     """
 
-    isl: int = Field(ge=1)
-    osl: int = Field(ge=1)
-    concurrency: int | None = Field(default=None, ge=1)
-    kv_format: FormatName = "bf16"
-    state_format: Literal["fp32", "bf16"] = "fp32"
-    chunk: int | None = Field(default=None, ge=1)
-    arrivals: Arrivals = "steady"
-    memory_fraction: float | None = Field(default=None, gt=0, le=1)
-    prefix_hit: float = Field(default=0.0, ge=0, lt=1)
-    routing_skew: float = Field(default=1.0, ge=1)
-    draft_tokens: int = Field(default=0, ge=0, le=MOST_DRAFTS)
-    accepted_length: float = Field(default=1.0, ge=1)
+    isl: int = Field(ge=1, description="prompt tokens of a request")
+    osl: int = Field(ge=1, description="output tokens of a request")
+    concurrency: int | None = Field(default=None, ge=1, description="requests in flight over the whole deployment")
+    kv_format: FormatName = Field(default="bf16", description="format of the KV cache")
+    state_format: Literal["fp32", "bf16"] = Field(default="fp32", description="format of recurrent states")
+    chunk: int | None = Field(default=None, ge=1, description="prefill tokens per attention group and pass")
+    arrivals: Arrivals = Field(default="steady", description="steady (spread evenly) or waves (all at once)")
+    memory_fraction: float | None = Field(default=None, gt=0, le=1, description="share of the memory an engine may use")
+    prefix_hit: float = Field(default=0.0, ge=0, lt=1, description="share of the prompt already cached")
+    routing_skew: float = Field(default=1.0, ge=1, description="heaviest expert rank's mean load over the mean")
+    draft_tokens: int = Field(default=0, ge=0, le=MOST_DRAFTS, description="drafts verified per step")
+    accepted_length: float = Field(default=1.0, ge=1, description="tokens gained per step")
     vision: bool = False
-    overlap: float | None = Field(default=None, ge=0, le=1)
+    overlap: float | None = Field(
+        default=None, ge=0, le=1, description="share of the experts' exchange hidden, as where two batches take turns"
+    )
 
 
 class Slo(Question):

@@ -8,6 +8,8 @@ from planner.report.workbook.style import Page, place
 
 FIRST = 4
 """Row of the first value."""
+WIDEST = 60
+"""Letters of a column; the sentences beyond them are shown by the checks."""
 
 
 def write(page: Page, tables: dict[str, Table]) -> dict[str, str]:
@@ -21,6 +23,8 @@ def write(page: Page, tables: dict[str, Table]) -> dict[str, str]:
         page.text(1, column, table.sentence, "section")
         for head, values in table.columns.items():
             page.text(FIRST - 1, column, f"{key}.{head}", "head")
+            longest = max(len(str(text)) for text in (f"{key}.{head}", *values))
+            page.sheet.set_column(column, column, min(longest, WIDEST) + 2)
             for row, value in enumerate(values, FIRST):
                 if isinstance(value, str) and value:
                     page.text(row, column, value)
@@ -31,5 +35,6 @@ def write(page: Page, tables: dict[str, Table]) -> dict[str, str]:
             found[named("ok", key, head)] = f"='{page.name}'!{start}:{end}"
             column += 1
         column += 1
+    page.sheet.repeat_rows(FIRST - 1)
     page.sheet.freeze_panes(FIRST, 0)
     return found

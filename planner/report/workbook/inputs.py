@@ -2,84 +2,146 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
-from planner.evaluate.entries import WORDS, Bounds, Entry
+from planner.evaluate.entries import Entry
 from planner.layout import fewest_redundant, routed
 from planner.record import LARGEST
-from planner.report.workbook.formula import fitting, quoted
-from planner.report.workbook.keys import Cell, following, held, not_whole, problem, usual
-from planner.report.workbook.names import CHECK, CHECK_LAYOUT, CHECK_VALUES, LEGAL, named
-from planner.report.workbook.style import EDIT, FIXED, FOLLOWS, WORD, Page, place
+from planner.report.workbook.checks import allowed, cell, check
+from planner.report.workbook.formula import fitting
+from planner.report.workbook.headlines import HEADLINES, headline, multiplied, now, unit, verdict, verdict_now
+from planner.report.workbook.keys import Cell, following, held, problem, usual
+from planner.report.workbook.names import CHECK, CHECK_LAYOUT, CHECK_VALUES, FAR, named
+from planner.report.workbook.style import EDIT, FIXED, FOLLOWS, USUAL, WORD, Page, place
 from planner.search.workbook import Contents
+from planner.units import scale_of
 
 HELP = (
-    "Edit the yellow cells; every other sheet follows. Grey cells follow from others. Grey letters are built in: "
-    "another value needs a new workbook."
+    "Edit the yellow cells, in the unit beside them; every other sheet follows. Pale cells in italics follow from "
+    "others until written over, grey cells always. Grey letters are built in: another value needs a new workbook."
 )
-HEADS = ("input", "value", "unit", "low", "high", "status", "source", "check")
-LISTED = {"layout.tp": "tp", "layout.ep": "ep", "layout.etp": "etp", "layout.pp": "pp"}
-"""Keys offered as lists, with the table of their values."""
-NAME, VALUE, UNIT, LOW, HIGH, STATUS, SOURCE, CHECKED = range(8)
-FIRST = 6
-SECTIONS = {"ask": "Question", "layout": "Layout", "chip": "Chip", "system": "System", "stack": "Stack",
-            "kernel": "Kernels", "link": "Collectives", "model": "Model", "constant": "Constants"}  # fmt: skip
+HEADS = ("input", "value", "unit", "what it is", "low", "high", "status", "check", "source", "in SI")
+NAME, VALUE, UNIT, WHAT, LOW, HIGH, STATUS, CHECKED, SOURCE, SI = range(len(HEADS))
+FIRST = 10
+"""Row of the first section."""
+TOP = 2
+"""Row of the first headline and of the checks beside them."""
+LIVE = ("serving_ttft_s", "serving_tpot_s", "serving_chip_tokens_per_s", "serving_user_tokens_per_s",
+        "serving_cost_output_usd", "memory_max_concurrency")  # fmt: skip
+"""The headlines above the inputs."""
+START = ("ask.isl", "ask.osl", "ask.concurrency", "ask.kv_format", "layout.tp", "layout.dp", "layout.ep", "layout.pp",
+         "layout.lent", "chip.memory_bandwidth", "chip.price")  # fmt: skip
+"""What people change first."""
+FIRST_SECTION, STAGES = "Start here", "What the heaviest stages hold"
+SECTIONS = {"target": "Targets", "ask": "Question", "layout": "Layout", "chip": "Chip", "system": "System",
+            "stack": "Stack", "kernel": "Kernels", "link": "Collectives", "model": "Model",
+            "constant": "Constants"}  # fmt: skip
 BUILT_IN = "Built in: another value needs a new workbook"
 
 
-def cell(name: str) -> str:
-    """The defined name of an input."""
-    return named("in", name)
+ORDER = (FIRST_SECTION, *SECTIONS.values(), BUILT_IN, STAGES)
+
+
+def quantity(name: str) -> str:
+    """The defined name of a quantity."""
+    return named("q", name)
 
 
 def section(entry: Entry) -> str:
     """The heading an entry stands under."""
+    if entry.name in START:
+        return FIRST_SECTION
+    if entry.name.startswith("layout.stage"):
+        return STAGES
     if entry.unit == "word" and entry.role == "fixed":
         return BUILT_IN
     return SECTIONS.get(entry.name.partition(".")[0], "Model")
 
 
+def place_of(entry: Entry) -> tuple[int, int]:
+    """Where an entry stands: its section, and its place in the first one."""
+    return ORDER.index(section(entry)), START.index(entry.name) if entry.name in START else 0
+
+
 def write(page: Page, contents: Contents) -> dict[str, str]:
-    """Write the entries by section; returns the defined names."""
-    moe = bool(routed(contents.case.model))
-    page.widths(38, 18, 9, 16, 16, 12, 60, 44)
+    """Write the headlines, then the entries by section; returns the defined names."""
+    page.widths(38, 18, 9, 50, 13, 13, 12, 48, 60, 16)
     page.text(0, 0, f"{contents.case.model.name} on {contents.case.system.name}: inputs", "title")
     page.text(1, 0, HELP, "note")
+    live(page, contents)
     names: dict[str, str] = {}
-    for row, label, name in ((2, "all inputs", CHECK), (3, "values", CHECK_VALUES), (4, "layout", CHECK_LAYOUT)):
-        page.text(row, NAME, f"check of {label}", "section")
-        names[name] = page.at(row, VALUE)
+    for row, (label, name) in enumerate(
+        (("all inputs", CHECK), ("values", CHECK_VALUES), ("layout", CHECK_LAYOUT)), TOP
+    ):
+        page.text(row, WHAT, f"check of {label}", "section")
+        names[name] = page.at(row, WHAT + 1)
     page.heads(FIRST - 1, *HEADS)
-    ordered = sorted(contents.entries, key=lambda entry: [*SECTIONS.values(), BUILT_IN].index(section(entry)))
     row, heading = FIRST, ""
-    for entry in ordered:
+    for entry in sorted(contents.entries, key=place_of):
         if section(entry) != heading:
             heading = section(entry)
             page.text(row, NAME, heading, "section")
             row += 1
-        names[cell(entry.name)] = page.at(row, VALUE)
-        line(page, row, entry, contents)
-        rule = check(entry, contents)
-        if rule:
-            page.check(row, CHECKED, fitting("=" + rule, entry.name), "")
+        names[cell(entry.name)] = line(page, row, entry, contents)
         row += 1
-    checks = f"{place(FIRST, CHECKED, fixed=True)}:{place(row, CHECKED, fixed=True)}"
-    count = f'COUNTIF({checks},"?*")'
-    page.check(3, VALUE, f'=IF({count}>0,{count}&" values are not legal: see column H","")', "")
-    rule = problem(cell, moe, contents.case.system.chips)
-    page.check(4, VALUE, fitting("=" + rule, "the check of the layout"), "")
-    whole = f'=IF({CHECK_VALUES}<>"",{CHECK_VALUES},IF({CHECK_LAYOUT}<>"",{CHECK_LAYOUT},{quoted(LEGAL)}))'
-    page.check(2, VALUE, whole, LEGAL)
-    page.sheet.freeze_panes(FIRST, 2)
+    checks(page, contents, row)
+    page.sheet.repeat_rows(FIRST - 1)
+    page.sheet.freeze_panes(FIRST, VALUE + 1)
     return names
 
 
-def line(page: Page, row: int, entry: Entry, contents: Contents) -> None:
-    """One input with its range and where it comes from."""
+def live(page: Page, contents: Contents) -> None:
+    """The first headlines, above the inputs."""
+    known, osl = contents.model.quantities, contents.model.point.values["ask.osl"]
+    labels = {name: label for label, name in HEADLINES.items()}
+    for row, name in enumerate(LIVE, TOP):
+        page.text(row, NAME, labels[name])
+        text = headline(name, quantity, CHECK, cell("ask.osl"))
+        page.formula(row, VALUE, text, now(name, known, osl), unit(name), "headline")
+        page.unit(row, UNIT, unit(name))
+
+
+def checks(page: Page, contents: Contents, last: int) -> None:
+    """The three checks at the top: of the whole, of the values down to the last row, of the layout."""
+    rows = f"{place(FIRST, CHECKED, fixed=True)}:{place(last, CHECKED, fixed=True)}"
+    count = f'(COUNTIF({rows},"?*")-COUNTIF({rows},"{FAR}*"))'
+    see = f" not legal: see column {place(0, CHECKED)[:-1]}"
+    many = f'IF({count}=1,"1 value is{see}",{count}&" values are{see}")'
+    rule = problem(cell, bool(routed(contents.case.model)), contents.case.system.chips)
+    whole = f'=IF({CHECK_VALUES}<>"",{CHECK_VALUES},IF({CHECK_LAYOUT}<>"",{CHECK_LAYOUT},{verdict(quantity)}))'
+    page.check(TOP, WHAT + 1, whole, verdict_now(contents.model.quantities))
+    page.check(TOP + 1, WHAT + 1, f'=IF({count}>0,{many},"")', "")
+    page.check(TOP + 2, WHAT + 1, fitting("=" + rule, "the check of the layout"), "")
+
+
+def readable(entry: Entry) -> tuple[Entry, float]:
+    """An entry in the unit people write its size in, and that unit in SI."""
+    if isinstance(entry.value, str) or entry.role != "edit":
+        return entry, 1.0
+    factor, name = scale_of(entry.value or entry.high, entry.unit)
+    if factor == 1:
+        return entry, factor
+    bounds = entry.bounds
+    most = bounds.most if bounds.most >= LARGEST else shown(bounds.most, factor)
+    return replace(
+        entry, value=shown(entry.value, factor), unit=name, low=shown(entry.low, factor),
+        high=shown(entry.high, factor), bounds=replace(bounds, least=shown(bounds.least, factor), most=most),
+    ), factor  # fmt: skip
+
+
+def shown(value: float, factor: float) -> float:
+    """A value over a unit; by a whole number, so that the way back gives the same."""
+    return value / factor if factor >= 1 else value * round(1 / factor)
+
+
+def line(page: Page, row: int, given: Entry, contents: Contents) -> str:
+    """One input with its range and where it comes from; returns the cell that holds it in SI."""
+    entry, factor = readable(given)
     page.text(row, NAME, entry.name)
     page.unit(row, UNIT, entry.unit)
+    page.text(row, WHAT, entry.meaning, "wrap")
     page.text(row, STATUS, entry.status)
-    page.text(row, SOURCE, entry.source)
+    page.text(row, SOURCE, entry.source, "wrap")
     if entry.low != entry.high:
         page.number(row, LOW, entry.low, entry.unit)
         page.number(row, HIGH, entry.high, entry.unit)
@@ -87,13 +149,21 @@ def line(page: Page, row: int, entry: Entry, contents: Contents) -> None:
     validation = allowed(entry)
     if validation:
         page.sheet.data_validation(row, VALUE, row, VALUE, validation)
+    typed = place(row, VALUE)
+    rule = check(entry, typed, contents.case.model.max_context)
+    if rule:
+        page.check(row, CHECKED, fitting("=" + rule, entry.name), "", "check, wrapped")
+    if factor == 1:
+        return page.at(row, VALUE)
+    page.formula(row, SI, "=" + multiplied(typed, factor), given.value, given.unit, FOLLOWS)
+    return page.at(row, SI)
 
 
 def value(page: Page, row: int, column: int, entry: Entry, formula: str | None, now: float | str) -> None:
     """The value cell: typed, or what it follows from."""
     look = {"edit": EDIT, "word": WORD, "follows": FOLLOWS, "fixed": FIXED}[entry.role]
     if formula is not None:
-        page.formula(row, column, formula, now, entry.unit, look)
+        page.formula(row, column, formula, now, entry.unit, USUAL if entry.role == "edit" else look)
     elif isinstance(now, str):
         page.text(row, column, now, look)
     else:
@@ -110,65 +180,3 @@ def formula_of(entry: Entry, at: Cell, contents: Contents) -> str | None:
     if entry.name == "layout.red" and layout.red != fewest_redundant(layout.ep, model):
         return None
     return usual(at, bool(routed(model))).get(entry.name)
-
-
-def check(entry: Entry, contents: Contents) -> str:
-    """Formula of what is wrong with one value, or ''. The layout and the batch are checked together, elsewhere."""
-    at, bounds = cell(entry.name), entry.bounds
-    if entry.role == "word":
-        table, column = words_of(entry.name)
-        return f'IF(COUNTIF({named("ok", table, column)},{at})=0,"is not one of the list","")'
-    if entry.name == "ask.length":
-        longest = contents.case.model.max_context
-        return f'IF({at}>{longest},"ISL + OSL exceed the {longest} tokens of the model","")'
-    if entry.role != "edit" or entry.name.startswith("layout.") or entry.name == "ask.concurrency":
-        return ""
-    rules = [(outside(at, bounds), f"must be {phrase(bounds)}")]
-    if entry.name == "ask.prefix_hit":
-        rules.append((f"{cell('ask.isl')}*(1-{at})<1-1E-9", "leaves less than one token to prefill"))
-    if entry.name == "ask.accepted_length":
-        rules.append((f"{at}>{cell('ask.draft_tokens')}+1", "more than the drafts and one token"))
-    text = '""'
-    for condition, sentence in reversed(rules):
-        text = f"IF({condition},{quoted(sentence)},{text})"
-    return text
-
-
-def words_of(name: str) -> tuple[str, str]:
-    """(table, column) of the words of a choice."""
-    table = WORDS[name]
-    return table, "arrivals" if table == "arrivals" else "format"
-
-
-def outside(at: str, bounds: Bounds) -> str:
-    """The cell is no number, or none within the bounds; safe on texts and errors."""
-    floor = f'COUNTIF({at},"{">" if bounds.above else ">="}{bounds.least:G}")'
-    tests = f"{floor}=0"
-    if bounds.most < LARGEST:
-        tests = f'{floor}+COUNTIF({at},"<={bounds.most:.16G}")<2'
-    return f"IF({tests},1,{not_whole(at, int(bounds.least))})" if bounds.whole else tests
-
-
-def phrase(bounds: Bounds) -> str:
-    """'a whole number of at least 1'."""
-    kind = "a whole number" if bounds.whole else "a number"
-    floor = f"above {bounds.least:G}" if bounds.above else f"of at least {bounds.least:G}"
-    return f"{kind} {floor}" + (f" and at most {bounds.most:.16G}" if bounds.most < LARGEST else "")
-
-
-def allowed(entry: Entry) -> dict[str, Any]:
-    """What the spreadsheet itself refuses while typing."""
-    if entry.role == "word":
-        return {"validate": "list", "source": "=" + named("ok", *words_of(entry.name))}
-    if entry.role != "edit":
-        return {}
-    if entry.name in LISTED:
-        return {"validate": "list", "source": "=" + named("ok", LISTED[entry.name], "legal")}
-    bounds = entry.bounds
-    told = {"error_title": entry.name[:32], "error_message": f"must be {phrase(bounds)}"}
-    kind = {"validate": "integer" if bounds.whole else "decimal", "ignore_blank": False}
-    if bounds.above:
-        return {**kind, **told, "criteria": ">", "value": bounds.least}
-    if bounds.most < LARGEST:
-        return {**kind, **told, "criteria": "between", "minimum": bounds.least, "maximum": bounds.most}
-    return {**kind, **told, "criteria": ">=", "value": bounds.least}

@@ -66,8 +66,8 @@ def not_whole(cell: str, least: int) -> str:
     return f'IF(COUNTIF({cell},">={least}")=0,1,{cell}<>INT({cell}))'
 
 
-def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str = "") -> str:
-    """Formula of the first rule a layout breaks, or `otherwise`. chips: those of the system.
+def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str = '""') -> str:
+    """Formula of the first rule a layout breaks, or the formula `otherwise`. chips: those of the system.
 
     before: a cell with a sentence that goes first.
     """
@@ -78,7 +78,7 @@ def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str 
                       ("lent", "chips lent")):  # fmt: skip
         tests.append((not_whole(at[key], 1), quoted(f"{what} must be a whole number of at least 1")))
     load = cell("ask.concurrency")
-    tests.append((not_whole(load, 1), quoted("the batch must be a whole number of at least 1")))
+    tests.append((not_whole(load, 1), quoted("the batch must be a whole number of at least 1: 8k is 8192")))
     tests += [
         (f"{at['lent']}>{chips}", f'{at["lent"]}&" chips are lent, and the system has {chips}"'),
         (f"{at['chips']}>{at['lent']}", f'{at["lent"]}&" chips cannot hold a layout of "&{at["chips"]}'),
@@ -115,7 +115,7 @@ def problem(cell: Cell, moe: bool, chips: int, before: str = "", otherwise: str 
             f'"RED"&{at["red"]}&" does not make the experts divide over EP"&{at["ep"]}&"; use RED"&{least}',
         ),
     ]
-    text = quoted(otherwise)
+    text = otherwise
     for condition, sentence in reversed(tests):
         text = f"IF({condition},{sentence},{text})"
     return text

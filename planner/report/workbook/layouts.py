@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from planner.evaluate.entries import KEYS
 from planner.layout import routed
+from planner.report.workbook.checks import allowed, cell
 from planner.report.workbook.formula import fitting
-from planner.report.workbook.headlines import FITS, HEADLINES, fits, fits_now, headline, now, unit
-from planner.report.workbook.inputs import allowed, cell, formula_of, value
+from planner.report.workbook.headlines import FITS, HEADLINES, fits, fits_now, headline, now, unit, verdict, verdict_now
+from planner.report.workbook.inputs import formula_of, value
 from planner.report.workbook.keys import problem
 from planner.report.workbook.model import reference, text_of
-from planner.report.workbook.names import CHECK_VALUES, LEGAL
+from planner.report.workbook.names import CHECK_VALUES
 from planner.report.workbook.style import FOLLOWS, Page, place
 from planner.search.workbook import Column, Contents, varying
 
@@ -46,14 +47,15 @@ def rows_of(contents: Contents) -> dict[str, int]:
 def write(page: Page, contents: Contents) -> dict[str, int]:
     """Write one column per layout; returns the row of everything a column has."""
     rows = rows_of(contents)
-    page.widths(46, 9, *(20 for _ in contents.columns))
+    page.widths(46, 9, *(26 for _ in contents.columns))
     page.text(0, 0, f"{contents.case.model.name} on {contents.case.system.name}: layouts side by side", "title")
     page.text(1, 0, HELP, "note")
-    page.heads(FIRST - 1, "as planned", "unit", *(str(column.layout) for column in contents.columns))
+    page.heads(FIRST - 1, "as planned", "unit", *(str(column) for column in contents.columns))
     labels(page, contents, rows)
     texts = formulas(contents, rows)
     for place_, column in enumerate(contents.columns, LEFT):
         one(page, contents, rows, texts, place_, column)
+    page.sheet.repeat_rows(FIRST - 1)
     page.sheet.freeze_panes(FIRST, LEFT)
     return rows
 
@@ -91,10 +93,10 @@ def formulas(contents: Contents, rows: dict[str, int]) -> dict[str, str]:
     found = {entry.name: formula_of(entry, own, contents) for entry in contents.entries if entry.name in rows}
     texts = {name: text for name, text in found.items() if text is not None}
     texts["layout.lent"] = "=" + cell("layout.lent")
-    rule = problem(own, moe, contents.case.system.chips, CHECK_VALUES, LEGAL)
+    rule = problem(own, moe, contents.case.system.chips, CHECK_VALUES, verdict(at))
     texts[CHECK] = fitting("=" + rule, CHECK)
     texts |= {label: headline(name, at, own(CHECK), cell("ask.osl")) for label, name in HEADLINES.items()}
-    texts[FITS] = fits(at, own(CHECK))
+    texts[FITS] = fits(own(CHECK))
     return texts | {name: text_of(contents.formulas[name], at) for name in rows if name in contents.formulas}
 
 
@@ -112,7 +114,7 @@ def one(
             if validation:
                 page.sheet.data_validation(row, column, row, column, validation)
         elif name == CHECK:
-            page.check(row, column, text, LEGAL)
+            page.check(row, column, text, verdict_now(known), "check, wrapped")
         elif name == FITS:
             page.formula(row, column, text, fits_now(known), look="headline")
         elif name in HEADLINES:

@@ -40,8 +40,9 @@ def write(page: Page, contents: Contents) -> dict[str, str]:
         page.text(row, 0, name)
         page.formula(row, VALUE, text_of(found, at), contents.model.quantities[name], quantity.unit)
         page.unit(row, 2, quantity.unit)
-        page.text(row, 3, quantity.sentence)
+        page.text(row, 3, quantity.sentence, "wrap")
         page.text(row, 4, quantity.reference)
         names[named("q", name)] = page.at(row, VALUE)
+    page.sheet.repeat_rows(FIRST - 1)
     page.sheet.freeze_panes(FIRST, 2)
     return names

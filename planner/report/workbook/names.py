@@ -13,7 +13,11 @@ LONGEST_NAME = 255
 NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_]")
 CHECK, CHECK_VALUES, CHECK_LAYOUT = "check_all", "check_values", "check_layout"
 """Cells that hold LEGAL or a sentence; the sentence of the values, and of the layout, else empty."""
-LEGAL = "legal"
+LEGAL = "legal, fits"
+FAR = "far from"
+"""How a warning begins that makes nothing illegal."""
+UNFIT = "does not fit in memory"
+"""How the sentence of a check begins where the layout is legal and the load is too much."""
 
 
 def named(prefix: str, *parts: str) -> str:

@@ -28,4 +28,5 @@ def write(page: Page, contents: Contents) -> None:
         page.text(row, 1, source, "wrap")
         page.number(row, 2, len(names))
         page.text(row, 3, ", ".join(names), "wrap")
+    page.sheet.repeat_rows(FIRST - 1)
     page.sheet.freeze_panes(FIRST, 0)

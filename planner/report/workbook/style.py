@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner.report.workbook.names import LEGAL
+from planner.report.workbook.names import FAR, LEGAL
 
 LONGEST_TEXT = 32_000
 """Letters of a cell, a little under the limit of a spreadsheet."""
@@ -19,9 +19,15 @@ UNIT_FORMATS = {
     "USD": "#,##0.0000",
     "USD/s": "0.000000",
     "1/s": "#,##0.000",
+    "headline ms": "[>=1000]#,##0;[>=10]0.0;0.000",
+    "headline GB": "#,##0.00",
+    "headline s": "[>=1000]#,##0;[>=10]0.0;0.000",
+    "headline 1/s": "[>=1000]#,##0;[>=10]0.0;0.000",
+    "headline USD/h": "#,##0.00",
+    "headline USD": "[>=1000]#,##0;[>=10]0.00;0.0000",
 }
 """How values of a unit are shown; plain counts as they are."""
-EDIT, WORD, FOLLOWS, FIXED = "edit", "word", "follows", "fixed"
+EDIT, WORD, USUAL, FOLLOWS, FIXED = "edit", "word", "usual", "follows", "fixed"
 LOOKS: dict[str, dict[str, Any]] = {
     "plain": {},
     "title": {"bold": True, "font_size": 14},
@@ -32,11 +38,14 @@ LOOKS: dict[str, dict[str, Any]] = {
     "wrap": {"text_wrap": True, "valign": "top"},
     EDIT: {"bg_color": "#FFF2CC", "font_color": "#0000FF", "border": 1, "border_color": "#BFBFBF"},
     WORD: {"bg_color": "#FFF2CC", "font_color": "#0000FF", "border": 1, "border_color": "#BFBFBF", "align": "right"},
+    USUAL: {"bg_color": "#FFF9E5", "font_color": "#0000FF", "italic": True, "border": 4, "border_color": "#BFBFBF"},
     FOLLOWS: {"bg_color": "#EDEDED"},
     FIXED: {"font_color": "#7F7F7F", "align": "right"},
     "unit": {"indent": 1},
     "check": {"bold": True, "font_color": "#C00000"},
+    "check, wrapped": {"bold": True, "font_color": "#C00000", "text_wrap": True, "valign": "top"},
     "legal": {"bold": True, "font_color": "#00803C"},
+    "warning": {"bold": True, "font_color": "#B45F06"},
     "headline": {"bold": True, "align": "right"},
 }
 
@@ -54,7 +63,8 @@ class Page:
         """The format of a look, with the number format of a unit."""
         key = (look, unit)
         if key not in self.looks:
-            numbers = {"num_format": UNIT_FORMATS[unit]} if unit in UNIT_FORMATS else {}
+            shown = UNIT_FORMATS.get(f"{look} {unit}") or UNIT_FORMATS.get(unit)
+            numbers = {"num_format": shown} if shown else {}
             self.looks[key] = self.book.add_format({**LOOKS[look], **numbers})
         return self.looks[key]
 
@@ -73,11 +83,13 @@ class Page:
         known = value if isinstance(value, str) or math.isfinite(value) else "#NUM!"
         self.sheet.write_formula(row, column, formula, self.look(look, unit), known)
 
-    def check(self, row: int, column: int, formula: str, value: str) -> None:
+    def check(self, row: int, column: int, formula: str, value: str, look: str = "check") -> None:
         """A check: red sentences, green where it holds the word for legal."""
-        self.formula(row, column, formula, value, look="check")
+        self.formula(row, column, formula, value, look=look)
         rule = {"type": "cell", "criteria": "==", "value": f'"{LEGAL}"', "format": self.look("legal")}
         self.sheet.conditional_format(row, column, row, column, rule)
+        warns = {"type": "text", "criteria": "begins with", "value": FAR, "format": self.look("warning")}
+        self.sheet.conditional_format(row, column, row, column, warns)
 
     def unit(self, row: int, column: int, unit: str) -> None:
         """A unit beside its value; a plain count has none."""
