@@ -13,6 +13,7 @@ import pytest
 from conftest import Cli
 from spreadsheet import recalculated
 
+import planner
 from planner.errors import BadInput, BadLayout
 from planner.evaluate.allowed import tables
 from planner.evaluate.case import point_of
@@ -75,6 +76,7 @@ QUESTIONS = {
     "dense": Question(
         "llama-3.1-70b", "h100-8", SHORT.model_copy(update={"arrivals": "waves"}), slo=Slo(ttft_s=5, tpot_s=0.05)
     ),
+    "half": Question("llama-3.1-70b", "h100-8", Workload(isl=2000, osl=500, concurrency=64), "TP4", top=2),
     "two-domains": Question("kimi-k2", "h200-128", SHORT, chips=64, top=2),
     "drafts": Question(
         "nemotron-3-super-120b-a12b", "h100-8", Workload(isl=1000, osl=1, draft_tokens=2, accepted_length=1.8), top=2
@@ -528,3 +530,17 @@ def test_nothing_feasible_is_said(cli: Cli, tmp_path: Path) -> None:
     refused = cli("workbook", *asked, "--out", out)
     assert (refused.code, refused.err.count("\n")) == (3, 1)
     assert cli("workbook", *asked, "--out", out, "--layout", "TP2", "--concurrency", "4").code == 0
+
+
+def test_a_given_layout_is_priced_as_estimate_does(shelf: Shelf) -> None:
+    """One replica on its own chips, unless more are lent; the plan's columns keep the chips of the plan."""
+    job = QUESTIONS["half"].workload
+    one = planner.estimate("llama-3.1-70b", "h100-8", "TP4", job, draws=10)
+    book = shelf.worked_out["half"]
+    assert value_of(book, "in_layout_lent") == 4
+    assert value_of(book, "q_serving_tpot_s") == pytest.approx(one.decode.tpot_s, rel=RTOL)
+    sheet = book["Layouts"]
+    (row,) = [row for row in range(1, sheet.max_row + 1) if sheet.cell(row, 1).value == "layout.lent"]
+    assert sheet.cell(row, 3).value == 8
+    (check,) = [row for row in range(1, sheet.max_row + 1) if sheet.cell(row, 1).value == "check"]
+    assert sheet.cell(check, 3).value == "legal, fits"

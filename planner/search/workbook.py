@@ -67,13 +67,17 @@ class Contents:
 
 @dataclass(frozen=True)
 class Planned:
-    """A question with its plan. given: the layout asked for, if any."""
+    """A question with its plan. given: the layout asked for, if any.
+
+    lent: chips of the layout in full, as `estimate` takes them: one replica of a given one; whole: chips of the plan.
+    """
 
     case: Case
     workload: Workload
     plan: Plan
     given: Layout | None
     lent: int
+    whole: int
     slo: Slo
 
 
@@ -95,10 +99,11 @@ def planned(
     Raises BadInput leaves; Infeasible where no layout is given and none meets the question.
     """
     case = case_of(model, system, stack)
-    lent = case.system.chips if chips is None else chips
+    whole = case.system.chips if chips is None else chips
+    lent = whole
     given = None if layout is None else Layout.parse(layout, case.model)
     if given is not None:
-        chips_lent(case, given, lent)
+        lent = chips_lent(case, given, chips)
         if workload.concurrency is None:
             raise BadWorkload("--concurrency", "is not given", "with --layout say how many requests are in flight")
     found = plan(
@@ -108,20 +113,20 @@ def planned(
         near = f": {found.nearest['sentence']}" if found.nearest else ""
         where = f"{case.model.name} on {case.system.name}"
         raise Infeasible(where, f"no layout meets the question{near}", "see `planner plan`, or give --layout")
-    return Planned(case, workload, found, given, lent, slo or Slo())
+    return Planned(case, workload, found, given, lent, whole, slo or Slo())
 
 
 def contents(planned: Planned, command: str = "") -> Contents:
     """What the sheets show of a plan. command: what repeats it."""
-    case, workload, given, lent = planned.case, planned.workload, planned.given, planned.lent
+    case, workload, given = planned.case, planned.workload, planned.given
     slots = stages_in(case.model, case.system.chips)
 
-    def column(layout: Layout, concurrency: int) -> Column:
+    def column(layout: Layout, concurrency: int, lent: int) -> Column:
         asked = workload.model_copy(update={"concurrency": concurrency})
         return column_of(point_of(case, layout, asked, lent // layout.chips, lent, slots=slots), layout)
 
-    columns = [column(layout_of(answer.layout), answer.concurrency) for answer in planned.plan.top]
-    chosen = columns[0] if given is None else column(given, workload.concurrency or 1)
+    columns = [column(layout_of(answer.layout), answer.concurrency, planned.whole) for answer in planned.plan.top]
+    chosen = columns[0] if given is None else column(given, workload.concurrency or 1, planned.lent)
     forms = forms_of(chosen.point)
     dotted = {symbol: name for name, symbol in forms.inputs.items()}
     symbols = [formula.uses for formula in forms.formulas.values()] + [term.uses for term in forms.terms]

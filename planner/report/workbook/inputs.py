@@ -20,8 +20,8 @@ HELP = (
     "Edit the yellow cells, in the unit beside them; every other sheet follows. Pale cells in italics follow from "
     "others until written over, grey cells always. Grey letters are built in: another value needs a new workbook."
 )
-HEADS = ("input", "value", "unit", "what it is", "low", "high", "status", "check", "source", "in SI")
-NAME, VALUE, UNIT, WHAT, LOW, HIGH, STATUS, CHECKED, SOURCE, SI = range(len(HEADS))
+HEADS = ("input", "value", "unit", "what it is", "low", "high", "status", "check", "in SI", "source")
+NAME, VALUE, UNIT, WHAT, LOW, HIGH, STATUS, CHECKED, SI, SOURCE = range(len(HEADS))
 FIRST = 10
 """Row of the first section."""
 TOP = 2
@@ -65,7 +65,7 @@ def place_of(entry: Entry) -> tuple[int, int]:
 
 def write(page: Page, contents: Contents) -> dict[str, str]:
     """Write the headlines, then the entries by section; returns the defined names."""
-    page.widths(38, 18, 9, 50, 13, 13, 12, 48, 60, 16)
+    page.widths(38, 18, 9, 62, 13, 13, 12, 48, 16, 60)
     page.text(0, 0, f"{contents.case.model.name} on {contents.case.system.name}: inputs", "title")
     page.text(1, 0, HELP, "note")
     live(page, contents)
@@ -139,9 +139,9 @@ def line(page: Page, row: int, given: Entry, contents: Contents) -> str:
     entry, factor = readable(given)
     page.text(row, NAME, entry.name)
     page.unit(row, UNIT, entry.unit)
-    page.text(row, WHAT, entry.meaning, "wrap")
-    page.text(row, STATUS, entry.status)
-    page.text(row, SOURCE, entry.source, "wrap")
+    page.text(row, WHAT, entry.meaning)
+    page.text(row, STATUS, entry.status, "unit")
+    page.text(row, SOURCE, entry.source, "unit")
     if entry.low != entry.high:
         page.number(row, LOW, entry.low, entry.unit)
         page.number(row, HIGH, entry.high, entry.unit)

@@ -108,6 +108,8 @@ def one(
     known, values = layout.quantities, layout.point.values
     for name, row in rows.items():
         text = texts.get(name, "").replace(COLUMN, place(0, column)[:-1])
+        if name == "layout.lent" and values[name] != contents.model.point.values[name]:
+            text = ""  # the plan lends more chips than the layout of Inputs takes: its own number stands here
         if name in entries:
             value(page, row, column, entries[name], text or None, values[name])
             validation = allowed(entries[name])
