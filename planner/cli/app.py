@@ -68,7 +68,6 @@ def plan(
     """The best layouts for a workload under targets, the front, and what ruled the rest out."""
     from planner.cli.progress import narrated
     from planner.search.plan import plan as search
-    from planner.specs.workload import Slo
 
     workload = o.workload_of(
         isl=isl, osl=osl, concurrency=concurrency, kv_dtype=kv_dtype, state_dtype=state_dtype, chunk=chunk,
@@ -77,9 +76,7 @@ def plan(
     )  # fmt: skip
     if mode.lower() != "aggregated":
         raise BadInput("--mode", f"{mode!r} is not built", "use aggregated: prefill and decode share the chips")
-    slo = Slo(
-        ttft_s=o.seconds(ttft, "--ttft"), tpot_s=o.seconds(tpot, "--tpot"), rate_per_s=o.per_second(rate, "--rate")
-    )
+    slo = o.slo_of(ttft, tpot, rate)
     with narrated() as progress:
         answer = search(
             model, on, workload, slo=slo, stack=stack, chips=o.maybe_count(chips, "--chips"),

@@ -14,6 +14,7 @@ from planner.specs.flags import number as number
 from planner.specs.flags import per_second as per_second
 from planner.specs.flags import positive as positive
 from planner.specs.flags import seconds as seconds
+from planner.specs.flags import slo_of as slo_of
 from planner.specs.flags import workload_of as workload_of
 from planner.units import parse_count
 

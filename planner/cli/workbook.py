@@ -31,16 +31,13 @@ def workbook(
 
     from planner.cli.progress import narrated
     from planner.evaluate.show import free
-    from planner.specs.workload import Slo
 
     workload = o.workload_of(
         isl=isl, osl=osl, concurrency=concurrency, kv_dtype=kv_dtype, state_dtype=state_dtype, chunk=chunk,
         arrivals=arrivals, memory_fraction=memory_fraction, prefix_hit=prefix_hit, routing_skew=routing_skew,
         draft_tokens=draft_tokens, accepted_length=accepted_length, vision=vision,
     )  # fmt: skip
-    slo = Slo(
-        ttft_s=o.seconds(ttft, "--ttft"), tpot_s=o.seconds(tpot, "--tpot"), rate_per_s=o.per_second(rate, "--rate")
-    )
+    slo = o.slo_of(ttft, tpot, rate)
     free(out, force, (".xlsx",))
     from planner.report.workbook.book import write
     from planner.report.workbook.summary import draw_written

@@ -15,7 +15,7 @@ from typing import Any
 from planner.errors import BadWorkload
 from planner.evaluate import breakdown
 from planner.evaluate.case import check_load, placed
-from planner.evaluate.estimate import HEADLINES, layout_of, run
+from planner.evaluate.estimate import HEADLINES, SILENT, layout_of, run
 from planner.evaluate.results import Result
 from planner.kinds.formats import FormatName
 from planner.specs.library import load_model
@@ -115,9 +115,8 @@ def priced(
     case, layout, lent, point = placed(model, variant.system, variant.layout, workload, variant.stack, None)
     check_load(workload)
     say, on = run(point)
-    headlines = {key: float(say.rows[name].value) for key, name in HEADLINES.items()}
-    silent = ("decode.tpot_s", "decode.tok_s_per_user") if workload.osl == 1 else ()
-    headlines = {key: value for key, value in headlines.items() if key not in silent}
+    said = {key: name for key, name in HEADLINES.items() if workload.osl > 1 or name not in SILENT}
+    headlines = {key: float(say.rows[name].value) for key, name in said.items()}
     held = {"model": case.model.name, "weights": variant.weights or "as shipped", "system": case.system.name,
             "stack": case.stack.name, "layout": layout_of(layout, 1, lent).text,
             "cache": variant.cache}  # fmt: skip

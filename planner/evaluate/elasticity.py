@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.evaluate.case import Point
+from planner.evaluate.estimate import SILENT
 from planner.evaluate.grid import evaluate
 from planner.evaluate.variables import movable
 
@@ -37,12 +38,17 @@ class Elasticities:
     kinks: list[dict[str, Any]]
 
 
+def asked_quantities(point: Point) -> dict[str, str]:
+    """The headline quantities that mean something here: one output token has no time between tokens."""
+    return {key: name for key, name in QUANTITIES.items() if name not in SILENT or point.values["ask.osl"] > 1}
+
+
 def elasticities(point: Point) -> Elasticities:
     """Elasticities of the headline quantities in every input of specs and workload."""
     from planner.evaluate.tape import Tape
 
     tape = Tape(point, tuple(QUANTITIES.values()))
-    silent = {"tpot"} if point.values["ask.osl"] <= 1 else set()
+    said = asked_quantities(point)
     found: dict[str, dict[str, float | None]] = {}
     kinks = []
     for name in movable(point.leaves):
@@ -53,9 +59,9 @@ def elasticities(point: Point) -> Elasticities:
             up, down = (None if math.isnan(side[quantity]) else side[quantity] for side in (above, below))
             down = None if down is None else (0.0 - down if tape.kinked else down)
             both = [side for side in (down, up) if side is not None]
-            found[name][key] = None if key in silent or not both else sum(both) / len(both) + 0.0
+            found[name][key] = None if key not in said or not both else sum(both) / len(both) + 0.0
             apart = len(both) < 2 or abs(both[0] - both[1]) > STILL * max(abs(both[0]), abs(both[1]), STILL)
-            if apart and key not in silent:
+            if apart and key in said:
                 kinks.append({"input": name, "quantity": key, "below": down, "above": up})
     return Elasticities(found, kinks)
 
@@ -73,10 +79,10 @@ def one_more(point: Point) -> dict[str, Any]:
     how little one request more costs while there is room, and at the next it jumps. This is a whole step.
     """
     requests = point.values["layout.dp"] * point.values["layout.replicas"]
-    names = frozenset(QUANTITIES.values())
+    said = asked_quantities(point)
+    names = frozenset(said.values())
     now = evaluate(point.shape, point.values, point.raw, names)
     load = point.values["ask.concurrency"] + requests
     then = evaluate(point.shape, {**point.values, "ask.concurrency": load}, point.raw, names)
-    silent = {"tpot"} if point.values["ask.osl"] <= 1 else set()
-    effect = {key: float(then[name]) / float(now[name]) - 1 for key, name in QUANTITIES.items() if key not in silent}
+    effect = {key: float(then[name]) / float(now[name]) - 1 for key, name in said.items()}
     return {"requests": int(requests), "effect": effect}

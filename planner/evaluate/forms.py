@@ -119,7 +119,7 @@ def forms_of(point: Point) -> Forms:
     formulas = {name: Formula(row, None, (((), base.expression(name)),)) for name, row in base.rows.items()}
     for choice, words in options_of(point).items():
         if choice == ARRIVALS:
-            alike, books = [words[0]], [([word], whole_book(point, choice, word)) for word in words[1:]]
+            alike, books = [words[0]], [([word], book_with(point, choice, word)) for word in words[1:]]
             changed = {
                 name for _, book in books for name in base.rows if base.expression(name) != book.expression(name)
             }
@@ -128,7 +128,7 @@ def forms_of(point: Point) -> Forms:
             for word in words[1:]:
                 ways.setdefault(differing(with_option(small, choice, word), known), []).append(word)
             alike, changed = ways[()], {name for rows in ways for name, _ in rows}
-            books = [(same, book_with(point, choice, rows, same[0])) for rows, same in ways.items() if rows]
+            books = [(same, book_with(point, choice, same[0], rows[-1][0])) for rows, same in ways.items() if rows]
         for name in changed:
             if formulas[name].choice is not None:
                 raise ValueError(f"{name} depends on two choices")
@@ -138,16 +138,10 @@ def forms_of(point: Point) -> Forms:
     return Forms(formulas, terms_of(base), base.inputs)
 
 
-def whole_book(point: Point, choice: str, word: str) -> Book:
-    """The sheet under another option."""
+def book_with(point: Point, choice: str, word: str, last: str | None = None) -> Book:
+    """The sheet under another option, whole or as far as a quantity."""
     other = with_option(point, choice, word)
-    return build(other.shape, list(other.values), other.raw)
-
-
-def book_with(point: Point, choice: str, rows: tuple[tuple[str, float], ...], word: str) -> Book:
-    """The sheet under another option, as far as the last quantity that differs."""
-    other = with_option(point, choice, word)
-    return build(other.shape, list(other.values), other.raw, last=rows[-1][0])
+    return build(other.shape, list(other.values), other.raw, last=last)
 
 
 def merged(forms: Iterable[tuple[list[str], Any]]) -> tuple[Form, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from planner.evaluate.case import Point
-from planner.evaluate.elasticity import QUANTITIES
+from planner.evaluate.elasticity import asked_quantities
 from planner.evaluate.grid import evaluate
 from planner.evaluate.influence import swung
 from planner.evaluate.inputs import Leaf
@@ -50,11 +50,6 @@ def called(source: str, names: list[str]) -> str:
 def ends(leaf: Leaf) -> tuple[float, float]:
     """The leaf at the low and at the high end of its source; a member with a minus moves against it."""
     return (leaf.high, leaf.low) if leaf.with_group.startswith("-") else (leaf.low, leaf.high)
-
-
-def asked_quantities(point: Point) -> dict[str, str]:
-    """The headline quantities that mean something here: one output token has no time between tokens."""
-    return {key: name for key, name in QUANTITIES.items() if key != "tpot" or point.values["ask.osl"] > 1}
 
 
 def tornado(point: Point) -> dict[str, list[dict[str, Any]]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from planner.errors import BadInput, UnknownName, nearest
 from planner.evaluate.case import Point
-from planner.evaluate.inputs import Case, Leaf, spec_parts
+from planner.evaluate.inputs import LENGTHS, Case, Leaf, full_length, spec_parts
 from planner.record import LARGEST, SMALLEST, limits
 from planner.specs.workload import MOST_DRAFTS, Workload
 from planner.units import LARGEST_COUNT
@@ -160,6 +160,6 @@ def spec_variable(asked: str, name: str, case: Case, workload: Workload, point: 
 def moved(point: Point, name: str, value: Any) -> Point:
     """The same deployment with one input at another value, or at an array of values."""
     values = {**point.values, name: value}
-    if name in ("ask.isl", "ask.osl"):
-        values["ask.length"] = values["ask.isl"] + values["ask.osl"]
+    if name in LENGTHS:
+        values["ask.length"] = full_length(values["ask.isl"], values["ask.osl"])
     return replace(point, values=values)

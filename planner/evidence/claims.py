@@ -25,7 +25,7 @@ from planner.errors import BadInput, BadSpec
 from planner.evaluate.case import Point, case_of, check_chips, check_workload, point_of
 from planner.evaluate.grid import columns, evaluate, slots_needed
 from planner.evaluate.grouped import structure_key
-from planner.evaluate.inputs import Case
+from planner.evaluate.inputs import Case, full_length
 from planner.evaluate.results import Result
 from planner.evidence.claim_file import METRICS, QUESTION, SOFTWARE, Claim, Patch, Workshop, read_claim, seconds, tokens
 from planner.evidence.claim_length import lengths
@@ -158,7 +158,7 @@ def question(shop: Workshop, case: Case) -> Question:
     chips = [layout.chips for layout in layouts]
     values = columns(case.model, layouts, [1] * len(said), chips, slots_needed(case.model, layouts))
     values["ask.isl"] = np.array(isl, dtype=float)
-    values["ask.length"] = values["ask.isl"] + base.osl
+    values["ask.length"] = full_length(values["ask.isl"], base.osl)
     each = np.array([one.get("requests_per_chip") or 0.0 for one in said])
     values["ask.concurrency"] = np.maximum(np.ceil(each * np.array(chips)), 1.0)
     ends = [one.get("chip", "central") for one in said]

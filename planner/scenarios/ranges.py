@@ -18,8 +18,7 @@ from planner.scenarios.cells import empty, job, priced, scenario, sentence, text
 from planner.scenarios.table import MOST_ROWS, OTHER_NAMES
 from planner.search.best_point import Best, best_layout, fewest_chips
 from planner.search.plan import RANKED
-from planner.specs.flags import choice, maybe_count, per_second, seconds
-from planner.specs.workload import Slo
+from planner.specs.flags import choice, maybe_count, slo_of
 
 Row = dict[str, Any]
 MOMENTS = "mM"
@@ -165,8 +164,7 @@ def searched(read: Callable[[Best], Any], *, fewest: bool) -> Callable[[list[Row
             return sentence(error)
 
     def found(given: dict[str, Any]) -> Best:
-        limits = [seconds(given["ttft"], "ttft"), seconds(given["tpot"], "tpot"), per_second(given["rate"], "rate")]
-        slo = Slo(**dict(zip(("ttft_s", "tpot_s", "rate_per_s"), limits, strict=True)))
+        slo = slo_of(given["ttft"], given["tpot"], given["rate"], mark="")
         deployment = (given["model"], given["system"], job(given), slo)
         if fewest:
             return fewest_chips(*deployment, stack=given["stack"])

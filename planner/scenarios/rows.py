@@ -19,7 +19,7 @@ from planner.scenarios.cells import (
     said,
     sentence,
 )
-from planner.specs.flags import maybe_count, seconds, usd_per_second
+from planner.specs.flags import maybe_count, seconds, slo_of, usd_per_second
 from planner.specs.library import load_model, load_stack, load_system
 from planner.specs.workload import Slo
 
@@ -137,7 +137,8 @@ def targets(given: Mapping[str, Any]) -> Slo:
     """The targets of a row. Raises BadInput leaves."""
     if given["ttft"] is None and given["tpot"] is None:
         return NO_TARGETS
-    return Slo(ttft_s=seconds(given["ttft"], "ttft"), tpot_s=seconds(given["tpot"], "tpot"))
+    found: Slo = slo_of(given["ttft"], given["tpot"], mark="")
+    return found
 
 
 def joined(errors: list[PlannerError]) -> str:

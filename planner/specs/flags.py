@@ -67,6 +67,16 @@ def usd_per_second(text: str | None, flag: str) -> float | None:
     return value
 
 
+def slo_of(ttft: str | None, tpot: str | None, rate: str | None = None, mark: str = "--") -> Any:
+    """The targets the flags describe. mark: what stands before a flag's name where there are flags. Raises BadInput."""
+    from planner.specs.workload import Slo
+
+    return Slo(
+        ttft_s=seconds(ttft, f"{mark}ttft"), tpot_s=seconds(tpot, f"{mark}tpot"),
+        rate_per_s=per_second(rate, f"{mark}rate"),
+    )  # fmt: skip
+
+
 def confidence_of(text: str | None) -> float | None:
     """'90%' or '0.9' as a share, or None. Raises BadUnit, BadWorkload."""
     if text is None:
